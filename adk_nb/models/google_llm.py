@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, SupportsIndex, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import httpx2
 from google import genai
@@ -35,9 +35,9 @@ from adk_nb.models.page_fetch import transport_of_page
 from adk_nb.models.pipeline import Assembler, Limits, Payload, WholeAnswer, convert_errors, run
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import seconds_of
-from adk_nb.models.service_llm import Refusal, ServiceLlm
+from adk_nb.models.service_llm import Refusal, VendorLlm
 from adk_nb.models.vendor_facts import GEMINI_SERVICE_TOOLS, GOOGLE, VERTEX_SERVICE_TOOLS, gemini_family
-from adk_nb.redaction import refuse_pickle, remember_named, remember_url
+from adk_nb.redaction import remember_named, remember_url
 from adk_nb.wire import field_errors
 
 T = TypeVar("T")
@@ -45,7 +45,7 @@ _GOOGLE_VARIABLES = ("GOOGLE_CLOUD_PROJECT", "GOOGLE_CLOUD_LOCATION", "GOOGLE_GE
 _NO_AUTOMATIC_CALLS = types.AutomaticFunctionCallingConfig(disable=True)
 
 
-class Gemini(ServiceLlm):
+class Gemini(VendorLlm):
     """A Gemini model.
 
     The key is `api_key`, or GOOGLE_API_KEY or GEMINI_API_KEY of the environment when a request is sent. Vertex AI,
@@ -59,6 +59,7 @@ class Gemini(ServiceLlm):
     environment."""
     http_options: types.HttpOptions | None = Field(default=None, repr=False)
     """google-genai's own settings: headers, API version, arguments of the HTTP client."""
+    SECRET_FIELDS: ClassVar[tuple[str, ...]] = ("api_key", "http_options", "client_kwargs")
     KEY_VARIABLES: ClassVar[tuple[str, ...]] = GOOGLE.key_variables
     KEY_NAME: ClassVar[str] = GOOGLE.name
     KEY_PAGE: ClassVar[str] = GOOGLE.key_page
@@ -74,11 +75,6 @@ class Gemini(ServiceLlm):
             remember_named((arguments or {}).get("headers"))
         remember_named(options.headers)
         remember_named(self.client_kwargs)
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self.http_options or self.client_kwargs:
-            refuse_pickle(self)
-        return super().__reduce_ex__(protocol)
 
     @classmethod
     def supported_models(cls) -> list[str]:

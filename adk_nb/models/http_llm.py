@@ -3,14 +3,14 @@
 import json
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Any, Literal, SupportsIndex
+from typing import Any, ClassVar, Literal
 
 import httpx2
 from pydantic import Field
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError, InvalidResponse, ServiceRefused, ServiceUnreachable
-from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.connections import (
     HEADER_NAME,
     HEADER_VALUE,
@@ -25,13 +25,13 @@ from adk_nb.models.http_messages import ASK_A_PERSON, TemplateValues, check_temp
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.page_fetch import transport_of_page
-from adk_nb.models.pipeline import Assembler, Failure, Limits, Payload, WholeAnswer, run
+from adk_nb.models.pipeline import Assembler, Failure, Payload, WholeAnswer, run
 from adk_nb.models.retrying import seconds_of
-from adk_nb.redaction import hidden, refuse_pickle, remember, remember_named, remember_url, without_known
+from adk_nb.models.service_llm import Refusal, ServiceLlm
+from adk_nb.redaction import hidden, remember, remember_named, remember_url
 
 MAX_BYTES = 8 * 1024 * 1024
 """Maximum size of a decompressed answer."""
-ATTEMPTS = 3
 _ENCODINGS = ("", "identity", "gzip", "x-gzip", "deflate")
 """Accepted encodings: others, or several at once, could decompress to more than the memory."""
 _IN_WORKFLOWS = {"timeout": "startToCloseTimeout", "total_timeout": "scheduleToCloseTimeout"}
@@ -43,7 +43,7 @@ _HINTS = {
 }
 
 
-class HttpLlm(BaseLlm):
+class HttpLlm(ServiceLlm):
     """A model that is a service of your own: `LlmAgent(name="guide", model=HttpLlm("http://127.0.0.1:8000/chat"))`.
 
     A request is JSON with `messages`, `tools` and `state`, the session's. The answer is JSON with any of `content`,
@@ -81,12 +81,24 @@ class HttpLlm(BaseLlm):
     expose_system_state: bool = False
     """Send the engine's own state keys, too."""
 
+    ATTEMPTS: ClassVar[int] = 3
+    TEMPORARY_STATUSES: ClassVar[tuple[int, ...]] = (408, 425, 429, *range(500, 1000))
+    SECRET_FIELDS: ClassVar[tuple[str, ...]] = ("secrets", "headers")
+
     def __init__(self, url: str | None = None, /, **fields: Any) -> None:
         try:
             super().__init__(**({"url": url} if url is not None else {}), **fields)
         except ConfigurationError as error:
             raise ConfigurationError(f"{error}; write HttpLlm('https://.../chat', method='POST')") from None
-        self._check()
+        remember(*self.secrets.values())
+        remember_named(self.headers)
+        remember_url(self.url)
+        owner = f"HttpLlm {hidden(self.url)[:200]!r}"
+        check_url(self.url, owner)
+        check_template([self.url, self.headers, self.body], owner)
+        for name in self.headers:
+            if not HEADER_NAME.fullmatch(name):
+                raise ConfigurationError(f"{owner}: the header name {name!r:.80} has an invalid character")
         self.model = self.model or public_url(self.url).rpartition("://")[2]
 
     @classmethod
@@ -99,25 +111,6 @@ class HttpLlm(BaseLlm):
         """URL, and the name if there is one, for errors."""
         url = public_url(self.url)
         return url if url.rpartition("://")[2] == self.model else f"{self.model} at {url}"
-
-    def _check(self) -> None:
-        remember(*self.secrets.values())
-        remember_named(self.headers)
-        remember_url(self.url)
-        owner = f"HttpLlm {hidden(self.url)[:200]!r}"
-        check_url(self.url, owner)
-        check_template([self.url, self.headers, self.body], owner)
-        for name in self.headers:
-            if not HEADER_NAME.fullmatch(name):
-                raise ConfigurationError(f"{owner}: the header name {name!r:.80} has an invalid character")
-
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self.secrets or self.headers:
-            refuse_pickle(self)
-        return super().__reduce_ex__(protocol)
-
-    def __repr__(self) -> str:
-        return without_known(super().__repr__())
 
     @property
     def capabilities(self) -> LlmCapabilities:
@@ -143,23 +136,15 @@ class HttpLlm(BaseLlm):
         """
         async with aclosing(run(self, self.payload(llm_request, self.model), stream=False)) as answers:
             async for response in answers:
-                if any(call.name == ASK_A_PERSON for call in response.get_function_calls()):
-                    self._check_can_ask(llm_request)
+                asks = any(call.name == ASK_A_PERSON for call in response.get_function_calls())
+                if asks and ASK_A_PERSON not in llm_request.tools_dict:
+                    raise self._invalid(
+                        "it sent a hitlRequest, and its agent has no tool to ask the user; "
+                        "write LlmAgent(tools=[ask_a_person], ...), from adk_nb.graph_compose"
+                    )
                 yield response
 
-    # ---- an adapter's part
-
-    @property
-    def limits(self) -> Limits:
-        """Time limits and attempts, from the fields."""
-        return Limits(
-            timeout=self.timeout,
-            total_timeout=self.total_timeout,
-            retry_seconds=self.total_timeout,
-            retry_options=self.retry_options,
-            attempts=ATTEMPTS,
-            address=self.url,
-        )
+    # ---- the service's part
 
     def payload(self, request: LlmRequest, model: str, /) -> Payload:
         """Arguments of httpx2's `stream`, with all placeholders replaced.
@@ -184,18 +169,15 @@ class HttpLlm(BaseLlm):
         # httpx2 would offer brotli and zstd, too, which `_read` refuses.
         defaults = {"Accept": "application/json", "Accept-Encoding": "gzip, deflate"}
         if self.method == "GET":
-            arguments["url"] = self._with_payload(url, content.decode())
+            try:
+                arguments["url"] = str(url.copy_merge_params({"payload": content.decode()}))
+            except httpx2.InvalidURL:
+                raise ConfigurationError(
+                    f"model {self._label!r}: {len(content.decode()):,} characters are too many for the query of a URL; "
+                    "write method='POST'"
+                ) from None
             return arguments | {"headers": defaults | headers}
         return arguments | {"headers": defaults | {"Content-Type": "application/json"} | headers, "content": content}
-
-    def _with_payload(self, url: httpx2.URL, payload: str) -> str:
-        try:
-            return str(url.copy_merge_params({"payload": payload}))
-        except httpx2.InvalidURL:
-            raise ConfigurationError(
-                f"model {self._label!r}: {len(payload):,} characters are too many for the query of a URL; "
-                "write method='POST'"
-            ) from None
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[tuple[bytes, str], None]:
         """Send the request; yield the body of a success and its media type."""
@@ -205,9 +187,7 @@ class HttpLlm(BaseLlm):
         # Only now: the body says why the service refused.
         if not response.is_success:
             text = hidden(body[:8_000].decode("utf-8", "replace")) or response.reason_phrase
-            refused = ServiceRefused(response.status_code, text, self._label, hint=_hint(response))
-            refused.retry_after = seconds_of(response.headers.get("retry-after", ""))
-            raise refused
+            raise httpx2.HTTPStatusError(text, request=response.request, response=response)
         if len(body) > MAX_BYTES:
             raise self._invalid(f"the answer has more than {MAX_BYTES:,} bytes")
         yield body, response.headers.get("content-type", "")
@@ -216,38 +196,47 @@ class HttpLlm(BaseLlm):
         """Create an assembler for the body."""
         return WholeAnswer(self._response)
 
-    def failure(self, error: Exception, payload: Payload, started: Assembler | None, /) -> Failure:
-        """Convert httpx2's errors."""
-        if isinstance(error, ServiceRefused):
-            codes = self.retry_options and self.retry_options.http_status_codes
-            is_temporary = error.status in codes if codes else error.status in (408, 425, 429) or error.status >= 500
-            return Failure(error=error, is_temporary=is_temporary, retry_after=error.retry_after)
-        if isinstance(error, httpx2.TimeoutException | TimeoutError):
-            limit, seconds = self.limits.until_first_chunk
-            message = f"it did not answer within {seconds:g} s; raise {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
-            return Failure(error=self._unreachable(message), is_temporary=True)
+    def address(self) -> str:
+        """`url`."""
+        return self.url
+
+    def refusal(self, error: Exception, /) -> Refusal | InvalidResponse | None:
+        """Convert an error status, and a body that cannot be decompressed."""
         if isinstance(error, httpx2.DecodingError):
-            return Failure(error=self._invalid(f"the answer cannot be decompressed: {hidden(str(error))}"))
-        if isinstance(error, httpx2.HTTPError):
-            reason = f"{type(error).__name__}: {hidden(str(error)) or 'the connection broke'}"
-            unreachable = self._unreachable(f"{reason}; check that it runs, and its url")
-            return Failure(
-                error=unreachable, is_temporary=isinstance(error, httpx2.NetworkError | httpx2.RemoteProtocolError)
-            )
-        return Failure(error=error)
+            return self._invalid(f"the answer cannot be decompressed: {hidden(str(error))}")
+        if not isinstance(error, httpx2.HTTPStatusError):
+            return None
+        response = error.response
+        return Refusal(
+            status=response.status_code,
+            body=str(error),
+            retry_after=seconds_of(response.headers.get("retry-after", "")),
+            hint=_hint(response),
+        )
+
+    def refused(self, refusal: Refusal, model: str, started: Assembler | None, /) -> Failure:
+        """The failure for an error status."""
+        status, retry_after = refusal.status or 0, refusal.retry_after
+        error = ServiceRefused(status, refusal.body, self._label, hint=refusal.hint)
+        error.retry_after = retry_after
+        return Failure(error=error, is_temporary=self.is_busy(status), retry_after=retry_after)
+
+    def timed_out(self, error: Exception, model: str, started: Assembler | None, /) -> Failure:
+        """The failure for a timeout; the service is idempotent, so it is asked again."""
+        limit, seconds = self.limits.until_first_chunk
+        message = f"it did not answer within {seconds:g} s; raise {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
+        return Failure(error=self._unreachable(message), is_temporary=True)
+
+    def unreached(self, error: Exception, model: str, started: Assembler | None, /) -> ServiceUnreachable:
+        """The error for a connection that broke or was not made."""
+        reason = hidden(str(error)) or "the connection broke"
+        return self._unreachable(f"{type(error).__name__}: {reason}; check that it runs, and its url")
 
     def _response(self, answer: tuple[bytes, str]) -> LlmResponse:
         try:
             return parse_response(*answer)
         except InvalidResponse as error:
             raise self._invalid(hidden(str(error))) from None
-
-    def _check_can_ask(self, request: LlmRequest) -> None:
-        if ASK_A_PERSON not in request.tools_dict:
-            raise self._invalid(
-                "it sent a hitlRequest, and its agent has no tool to ask the user; "
-                "write LlmAgent(tools=[ask_a_person], ...), from adk_nb.graph_compose"
-            )
 
     def _unreachable(self, reason: str) -> ServiceUnreachable:
         return ServiceUnreachable(f"the service of model {self._label!r} did not answer: {reason}")

@@ -11,14 +11,14 @@ from adk_nb.lazy import require
 from adk_nb.models.connections import PerLoop, check_url, http_client
 from adk_nb.models.http_address import redirect_hint
 from adk_nb.models.retrying import is_quota_error, seconds_of
-from adk_nb.models.service_llm import Refusal, ServiceLlm
+from adk_nb.models.service_llm import Refusal, VendorLlm
 from adk_nb.redaction import hidden
 
 _NO_KEY = "none"
 """Sent to a user's own server without a key: the packages require one."""
 
 
-class SdkLlm(ServiceLlm):
+class SdkLlm(VendorLlm):
     """A model called through a package that is an extra of this one.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Models behind a service: keys, addresses, time limits and errors."""
+"""Models behind a service: time limits and failures; and, for those of vendors, keys and addresses."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import re
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, SupportsIndex, cast
 
 import httpx2
@@ -33,7 +33,6 @@ from adk_nb.wire import copy_model
 
 _MALFORMED = (TypeError, AttributeError, LookupError, ValueError)
 """Errors while an answer is read; those of json and pydantic are ValueErrors."""
-_BROKEN = (httpx2.NetworkError, httpx2.RemoteProtocolError)
 _CONTEXT_FULL = re.compile(
     r"context[ _](length|size|window)|prompt is too long|input token count .{0,40}exceeds|too many (input )?tokens",
     re.IGNORECASE,
@@ -74,7 +73,123 @@ class Refusal:
 
 
 class ServiceLlm(BaseLlm):
-    """A model behind a service."""
+    """A model behind a service: its time limits, and its failures as errors that tell what to do."""
+
+    retry_options: types.HttpRetryOptions | None = None
+    """For a busy or unreachable service: 5 attempts, after 1 s and then twice as long each, or as the service asks."""
+    timeout: float = Field(default=300.0, gt=0)
+    """Seconds to wait for an answer, or for the first chunk of a streamed one."""
+    total_timeout: float = Field(default=1800.0, gt=0)
+    """Seconds from the request to the end of the answer."""
+
+    ATTEMPTS: ClassVar[int] = 5
+    """Default for `retry_options`."""
+    TEMPORARY_STATUSES: ClassVar[tuple[int, ...]] = BUSY
+    """HTTP statuses that may be temporary."""
+    SECRET_FIELDS: ClassVar[tuple[str, ...]] = ()
+    """A model that has one of them is not pickled."""
+
+    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
+        if any(getattr(self, name) for name in self.SECRET_FIELDS):
+            refuse_pickle(self)
+        return super().__reduce_ex__(protocol)
+
+    def __repr__(self) -> str:
+        return without_known(super().__repr__())
+
+    @property
+    def limits(self) -> Limits:
+        """Time limits and attempts, from the fields."""
+        return Limits(
+            timeout=self.timeout,
+            total_timeout=self.total_timeout,
+            retry_seconds=self.total_timeout,
+            retry_options=self.retry_options,
+            attempts=self.ATTEMPTS,
+            address=self.address(),
+        )
+
+    def failure(self, error: Exception, payload: Payload, started: Assembler | None, /) -> Failure:
+        """Convert an error of the client: a refusal, a timeout, a lost connection, or a malformed answer."""
+        if isinstance(error, AdkNbError):
+            return Failure(error=error)
+        model: str = payload["model"]
+        refusal = self.refusal(error)
+        if isinstance(refusal, AdkNbError):
+            return Failure(error=refusal)
+        if refusal:
+            return self.refused(refusal, model, started)
+        if isinstance(error, self.timeout_errors):
+            return self.timed_out(error, model, started)
+        is_lost = isinstance(error, self.connection_errors)
+        if is_lost or isinstance(error, httpx2.HTTPError | OSError):
+            return Failure(error=self.unreached(error, model, started), is_temporary=is_lost)
+        if not isinstance(error, _MALFORMED):
+            return Failure(error=error)
+        problem = f"sent a malformed answer: {_short_error(error)}"
+        if started:
+            message = started.broken_message(f"it {problem}")
+        elif isinstance(error, ValueError):
+            message = f"the service of model {model!r} {problem}; ask again"
+        else:  # before an answer it may as well be our request that has the fault
+            message = (
+                f"model {model!r} could not be asked, or its answer not be read: {_short_error(error)}; "
+                f"check the arguments of {type(self).__name__}(...), or ask again"
+            )
+        return Failure(error=UnexpectedModelAnswer(message))
+
+    def is_busy(self, status: int) -> bool:
+        """True for an HTTP status after which another attempt may succeed."""
+        options = self.limits.retry_options
+        return status in ((options and options.http_status_codes) or self.TEMPORARY_STATUSES)
+
+    # ---- the service's part (see also pipeline.Adapter)
+
+    @abstractmethod
+    def payload(self, request: LlmRequest, model: str, /) -> Payload:
+        """Convert the request to the client's arguments."""
+
+    @abstractmethod
+    def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
+        """One attempt: send the request, yield the chunks of its answer."""
+
+    @abstractmethod
+    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
+        """Create an assembler for the chunks of one answer."""
+
+    @abstractmethod
+    def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
+        """Convert the client's error for a refusal, or to an error of this package; None for any other error."""
+
+    @abstractmethod
+    def refused(self, refusal: Refusal, model: str, started: Assembler | None, /) -> Failure:
+        """The failure for a refusal."""
+
+    @abstractmethod
+    def timed_out(self, error: Exception, model: str, started: Assembler | None, /) -> Failure:
+        """The failure for one of `timeout_errors`."""
+
+    @abstractmethod
+    def unreached(self, error: Exception, model: str, started: Assembler | None, /) -> ModelError:
+        """The error for a connection that broke or was not made."""
+
+    @abstractmethod
+    def address(self) -> str | None:
+        """Address of the service, if it is known."""
+
+    @property
+    def timeout_errors(self) -> tuple[type[Exception], ...]:
+        """Errors of the client for a timeout."""
+        return (TimeoutError, httpx2.TimeoutException)
+
+    @property
+    def connection_errors(self) -> tuple[type[Exception], ...]:
+        """Errors of the client for a connection that broke or was not made."""
+        return (httpx2.NetworkError, httpx2.RemoteProtocolError)
+
+
+class VendorLlm(ServiceLlm):
+    """A model with a vendor's API, at the vendor or elsewhere: its key, its address, and what it is not sent."""
 
     model_config = ConfigDict(hide_input_in_errors=True)
 
@@ -84,18 +199,12 @@ class ServiceLlm(BaseLlm):
     """Address of the API, if it is not the vendor's: a gateway, or your own server."""
     lacks: frozenset[MissingCapability] = frozenset()
     """Capabilities that this model lacks; requests are adapted (see `models.adaptation`)."""
-    retry_options: types.HttpRetryOptions | None = None
-    """For a busy or unreachable service: 5 attempts, after 1 s and then twice as long each, or as the service asks."""
     retry_seconds: float = 120.0
     """Seconds for all attempts together; an attempt that would start later is not made."""
     connect_timeout: float = Field(default=10.0, gt=0)
     """Seconds."""
-    timeout: float = Field(default=300.0, gt=0)
-    """Seconds to wait for an answer, or for the first chunk of a streamed one."""
     stall_timeout: float = Field(default=120.0, gt=0)
     """Seconds from one chunk of a streamed answer to the next."""
-    total_timeout: float = Field(default=1800.0, gt=0)
-    """Seconds from the request to the end of the answer."""
 
     KEY_VARIABLES: ClassVar[tuple[str, ...]] = ()
     """Environment variables; the first that is set is used."""
@@ -105,8 +214,7 @@ class ServiceLlm(BaseLlm):
     """The page where keys are created."""
     SENT_AS: ClassVar[Mapping[str, tuple[str, ...]] | None] = None
     """Setting of a request -> arguments of the vendor's client, one of which has it. None: all settings are sent."""
-    TEMPORARY_STATUSES: ClassVar[tuple[int, ...]] = BUSY
-    """HTTP statuses that may be temporary."""
+    SECRET_FIELDS: ClassVar[tuple[str, ...]] = ("api_key",)
 
     def model_post_init(self, context: Any, /) -> None:
         """Register the key and the secrets of the URL for redaction."""
@@ -114,18 +222,24 @@ class ServiceLlm(BaseLlm):
         remember(self.api_key.get_secret_value() if self.api_key else None)
         remember_url(self.base_url)
 
-    def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
-        if self.api_key:
-            refuse_pickle(self)
-        return super().__reduce_ex__(protocol)
-
-    def __repr__(self) -> str:
-        return without_known(super().__repr__())
-
     @property
     def capabilities(self) -> LlmCapabilities:
         """All capabilities but those in `lacks`."""
         return LlmCapabilities(**dict.fromkeys(self.lacks, False))
+
+    @property
+    def limits(self) -> Limits:
+        """Time limits and attempts, from the fields."""
+        return replace(super().limits, stall_timeout=self.stall_timeout, retry_seconds=self.retry_seconds)
+
+    def address(self) -> str | None:
+        """Address of the service, if it is known."""
+        return self.base_url
+
+    @property
+    def connection_hint(self) -> str:
+        """The next step for the user if no connection is made."""
+        return "check the network and base_url"
 
     def unsent_settings(self, llm_request: LlmRequest) -> dict[str, str]:
         """Settings of the request that the service is not sent, each with the reason."""
@@ -157,8 +271,14 @@ class ServiceLlm(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         """Answer through the pipeline, with the request adapted to the model's capabilities."""
-        request = copy_model(llm_request, contents=_with_user_turn_last(llm_request.contents))
-        request = adapt_request(request, self.capabilities)
+        contents = llm_request.contents
+        # Most services require a user turn at the end.
+        if not contents or contents[-1].role != "user":
+            text = "Do what your system instruction says."
+            if contents:
+                text = "Go on, or sum up what you have found if there is nothing left to do."
+            contents = [*contents, types.Content(role="user", parts=[types.Part(text=text)])]
+        request = adapt_request(copy_model(llm_request, contents=contents), self.capabilities)
         answers = self._answers(request, self.payload(request, request.model or self.model), stream)
         async with OwnTask(answers) if stream else aclosing(answers) as responses:
             async for response in responses:
@@ -167,127 +287,52 @@ class ServiceLlm(BaseLlm):
     def _answers(self, request: LlmRequest, payload: Payload, stream: bool) -> AsyncGenerator[LlmResponse, None]:
         return run(self, payload, stream=stream)
 
-    # ---- the vendor's part (see pipeline.Adapter)
-
-    @abstractmethod
-    def payload(self, request: LlmRequest, model: str, /) -> Payload:
-        """Convert the request to the vendor's arguments."""
-
-    @abstractmethod
-    def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
-        """One attempt: send the request, yield the chunks of its answer."""
-
-    @abstractmethod
-    def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
-        """Create an assembler for the chunks of one answer."""
-
-    @abstractmethod
-    def refusal(self, error: Exception, /) -> Refusal | AdkNbError | None:
-        """Convert the vendor's error for a refusal, or to an error of this package; None for any other error."""
-
-    def address(self) -> str | None:
-        """Address of the service, if it is known."""
-        return self.base_url
-
-    @property
-    def timeout_errors(self) -> tuple[type[Exception], ...]:
-        """Errors of the client for a timeout."""
-        return (TimeoutError, httpx2.TimeoutException)
-
-    @property
-    def connection_errors(self) -> tuple[type[Exception], ...]:
-        """Errors of the client for a connection that broke or was not made."""
-        return _BROKEN
-
-    @property
-    def connection_hint(self) -> str:
-        """The next step for the user if no connection is made."""
-        return "check the network and base_url"
-
-    # ---- shared by all vendors
-
-    @property
-    def limits(self) -> Limits:
-        """Time limits and attempts, from the fields."""
-        return Limits(
-            timeout=self.timeout,
-            stall_timeout=self.stall_timeout,
-            total_timeout=self.total_timeout,
-            retry_seconds=self.retry_seconds,
-            retry_options=self.retry_options,
-            address=self.address(),
-        )
-
-    def failure(self, error: Exception, payload: Payload, started: Assembler | None, /) -> Failure:
-        """Convert an error of the client: a refusal, a timeout, a lost connection, or a malformed answer."""
-        if isinstance(error, AdkNbError):
-            return Failure(error=error)
-        model: str = payload["model"]
-        refusal = self.refusal(error)
-        if isinstance(refusal, AdkNbError):
-            return Failure(error=refusal)
-        if refusal:
-            return self._convert_refusal(refusal, model, started)
-        if isinstance(error, self.timeout_errors):
-            # Once it was sent, the service may be at work: a second request would be paid twice.
-            return Failure(error=self._timeout_error(error, model, started), is_temporary=is_connect_error(error))
-        is_lost = isinstance(error, self.connection_errors)
-        if is_lost or isinstance(error, httpx2.HTTPError | OSError):
-            reason = _short_error(error.__cause__ or error)
-            message = (
-                started.broken_message(reason) if started else f"{self._service(model)} cannot be reached ({reason})"
-            )
-            return Failure(error=ModelError(f"{message}; {self.connection_hint}"), is_temporary=is_lost)
-        if isinstance(error, _MALFORMED):
-            return Failure(error=self._malformed_answer(error, model, started))
-        return Failure(error=error)
-
-    def _convert_refusal(self, refusal: Refusal, model: str, started: Assembler | None) -> Failure:
-        status, retry_after = refusal.status, refusal.retry_after
+    def refused(self, refusal: Refusal, model: str, started: Assembler | None, /) -> Failure:
+        """The failure for a refusal: what to do about a key, a quota, or a conversation that is too long."""
+        status = refusal.status
         is_too_long = status in (None, 400, 413, 422, 500) and bool(_CONTEXT_FULL.search(refusal.body))
         if status is None:
             reason = f"its service sent an error: {refusal.body}" + (f"; {_WAYS_OUT}" if is_too_long else "")
             message = started.broken_message(reason) if started else f"model {model!r} did not answer; {reason}"
             return Failure(error=ModelError(message))
-        hint = refusal.hint or (_WAYS_OUT if is_too_long else _HINTS.get(status, ""))
-        if not refusal.hint and (refusal.wrong_key or status in (401, 403)):
-            hint = f"check {self._key_label()}"
-        hint = add_wait(OUT_OF_QUOTA if refusal.is_quota_error else hint, retry_after)
-        options = self.limits.retry_options
-        statuses = (options and options.http_status_codes) or self.TEMPORARY_STATUSES
+        if refusal.is_quota_error:
+            hint = OUT_OF_QUOTA
+        elif refusal.hint:
+            hint = refusal.hint
+        elif not refusal.wrong_key and status not in (401, 403):
+            hint = _WAYS_OUT if is_too_long else _HINTS.get(status, "")
+        elif self.api_key or not self.KEY_VARIABLES:
+            hint = "check api_key"
+        elif self._key():
+            hint = f"check {next(name for name in self.KEY_VARIABLES if os.environ.get(name, '').strip())}"
+        else:
+            hint = f"check api_key, since none was sent: {type(self).__name__}(api_key=..., base_url=...)"
         return Failure(
-            error=ModelHTTPError(status, refusal.body, model, hint=hint),
-            is_temporary=status in statuses and not (refusal.is_quota_error or is_too_long),
-            retry_after=retry_after,
+            error=ModelHTTPError(status, refusal.body, model, hint=add_wait(hint, refusal.retry_after)),
+            is_temporary=self.is_busy(status) and not (refusal.is_quota_error or is_too_long),
+            retry_after=refusal.retry_after,
         )
 
-    def _timeout_error(self, error: Exception, model: str, started: Assembler | None) -> ModelTimeoutError:
+    def timed_out(self, error: Exception, model: str, started: Assembler | None, /) -> Failure:
+        """The failure for a timeout: which limit to raise."""
         if is_connect_error(error):
             within = f"within {self.connect_timeout:g} s"
-            return ModelTimeoutError(f"no connection to {self._service(model)} {within}; {self.connection_hint}")
+            message = f"no connection to {self._service(model)} {within}; {self.connection_hint}"
+            return Failure(error=ModelTimeoutError(message), is_temporary=True)
         if started:
             message = started.broken_message("nothing more came in time")
             limit = f"stall_timeout={self.stall_timeout:g} or total_timeout={self.total_timeout:g}"
         else:
             message, (name, seconds) = f"model {model!r} did not answer in time", self.limits.until_first_chunk
             limit = f"{name}={seconds:g}"
-        return ModelTimeoutError(f"{message}; raise {type(self).__name__}({limit}) if it needs longer")
+        # It was sent, and the service may be at work: a second request would be paid twice.
+        return Failure(error=ModelTimeoutError(f"{message}; raise {type(self).__name__}({limit}) if it needs longer"))
 
-    def _malformed_answer(self, error: Exception, model: str, started: Assembler | None) -> AdkNbError:
-        if not started and not isinstance(error, ValueError):
-            # Before an answer it may as well be our request that has the fault.
-            kind = type(self).__name__
-            return UnexpectedModelAnswer(
-                f"model {model!r} could not be asked, or its answer not be read: {_short_error(error)}; "
-                f"check the arguments of {kind}(...), or ask again"
-            )
-        problem = f"sent a malformed answer: {_short_error(error)}"
-        message = (
-            started.broken_message(f"it {problem}")
-            if started
-            else f"the service of model {model!r} {problem}; ask again"
-        )
-        return UnexpectedModelAnswer(message)
+    def unreached(self, error: Exception, model: str, started: Assembler | None, /) -> ModelError:
+        """The error for a connection that broke or was not made."""
+        reason = _short_error(error.__cause__ or error)
+        message = started.broken_message(reason) if started else f"{self._service(model)} cannot be reached ({reason})"
+        return ModelError(f"{message}; {self.connection_hint}")
 
     def _service(self, model: str) -> str:
         """The service and its address, for an error."""
@@ -301,14 +346,6 @@ class ServiceLlm(BaseLlm):
         remember(key)
         return key
 
-    def _key_label(self) -> str:
-        """The name of the key that a service refuses, for an error."""
-        if self.api_key or not self.KEY_VARIABLES:
-            return "api_key"
-        kind = type(self).__name__
-        name = next((name for name in self.KEY_VARIABLES if os.environ.get(name, "").strip()), "")
-        return (self._key() and name) or f"api_key, since none was sent: {kind}(api_key=..., base_url=...)"
-
     def _missing_key(self, model: str) -> MissingKeyError:
         first, *alternatives = self.KEY_VARIABLES
         missing = f"neither {' nor '.join(self.KEY_VARIABLES)} is set" if alternatives else f"{first} is not set"
@@ -318,17 +355,6 @@ class ServiceLlm(BaseLlm):
             f"os.environ[{first!r}] = getpass.getpass() (get one at {self.KEY_PAGE}), or work without a key: "
             'model="offline", -m offline'
         )
-
-
-def _with_user_turn_last(contents: list[types.Content]) -> list[types.Content]:
-    """`contents`, with a user turn added at the end if it is missing: most services require one."""
-    if not contents:
-        text = "Do what your system instruction says."
-    elif contents[-1].role != "user":
-        text = "Go on, or sum up what you have found if there is nothing left to do."
-    else:
-        return contents
-    return [*contents, types.Content(role="user", parts=[types.Part(text=text)])]
 
 
 def _short_error(error: BaseException) -> str:
