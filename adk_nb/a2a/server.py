@@ -1,24 +1,22 @@
 """An agent as an A2A service: its routes, its card, and who may call it."""
 
-import asyncio
 import logging
-import secrets
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
+from adk_nb.a2a import gate
 from adk_nb.a2a.agent_card import build_card, load_card
 from adk_nb.a2a.agent_executor import Executor
 from adk_nb.a2a.protocol import CARD_PATH, EXTRA, MAX_BYTES
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
-from adk_nb.models.http_address import is_loopback, names_this_machine
+from adk_nb.models.http_address import is_loopback
 from adk_nb.redaction import remember
 from adk_nb.runners import Runner
 
 _NEWS_SECONDS = 10.0
-BODY_SECONDS = 10.0
-"""From the headers of a message to the first byte of its body."""
+_TOO_LARGE = f"a message has at most {MAX_BYTES:,} bytes"
 
 
 class A2aServer:
@@ -62,7 +60,7 @@ class A2aServer:
         self._runner_of: Callable[[], Runner] = runner if callable(runner) else lambda: runner
         self._own_card = load_card(agent_card) if agent_card is not None else None
         self._token = token
-        self._sends_news = push_config_store is not None
+        self._news = _News(push_config_store, url) if push_config_store is not None else None
         self._security_schemes = dict(security_schemes or {})
         if self._own_card is not None and security_schemes:
             raise ConfigurationError("security_schemes are for a card that is made here; write them into agent_card")
@@ -77,7 +75,7 @@ class A2aServer:
             agent_executor=Executor(self._runner_of),
             task_store=task_store or tasks.InMemoryTaskStore(),
             agent_card=self.card(),
-            **self._news_options(push_config_store),
+            **(self._news.handler_options if self._news else {}),
         )
         self.routes: list[Any] = self._routes()
         """Starlette routes: the endpoint at `/`, and the card below it."""
@@ -93,33 +91,15 @@ class A2aServer:
             self._runner_of().agent,
             self.url,
             has_token=self._token is not None,
-            sends_news=self._sends_news,
+            sends_news=self._news is not None,
             security_schemes=self._security_schemes,
         )
 
     async def aclose(self) -> None:
         """Stop the runs under way."""
         await self._handler.aclose()
-        if self._news_client:
-            await self._news_client.aclose()
-
-    def _news_options(self, store: Any) -> dict[str, Any]:
-        """Options of the handler that sends news of tasks."""
-        self._news_client: Any = None
-        if store is None:
-            return {}
-        validator = require("a2a.utils.push_url_validator", package=EXTRA).validate_push_notification_url
-
-        async def is_allowed(url: str) -> bool:
-            return is_loopback(self.url) or await validator(url)
-
-        httpx = require("httpx", package=EXTRA)
-        # Kept connections would outlive a server that was never closed.
-        self._news_client = httpx.AsyncClient(timeout=_NEWS_SECONDS, limits=httpx.Limits(max_keepalive_connections=0))
-        sender = require("a2a.server.tasks", package=EXTRA).BasePushNotificationSender(
-            self._news_client, store, push_url_validator=is_allowed
-        )
-        return {"push_config_store": store, "push_sender": sender, "push_url_validator": is_allowed}
+        if self._news:
+            await self._news.client.aclose()
 
     def _routes(self) -> list[Any]:
         routes = require("a2a.server.routes", package=EXTRA)
@@ -130,9 +110,22 @@ class A2aServer:
         [rpc] = routes.create_jsonrpc_routes(self._handler, "/", enable_v0_3_compat=True)
 
         async def endpoint(request: Any) -> Any:
-            bounded = requests.Request(request.scope, _bounded(request.receive, http_error))
+            headers = request.headers
+            late = f"no message came within {gate.BODY_SECONDS:g} seconds"
+            bounded = requests.Request(
+                request.scope, gate.bounded(request.receive, MAX_BYTES, http_error, late, _TOO_LARGE)
+            )
             try:
-                self._check(request, http_error)
+                if reason := self._why_foreign(headers):
+                    raise http_error(403, reason)
+                if self._token is not None and not gate.is_same(gate.sent_token(headers), self._token):
+                    reason = "send the token of this server as 'Authorization: Bearer ...'"
+                    raise http_error(401, reason, {"WWW-Authenticate": "Bearer"})
+                # A page in a browser can send other types to this machine without asking.
+                if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+                    raise http_error(415, "send application/json")
+                if gate.is_too_long(headers, MAX_BYTES):
+                    raise http_error(413, _TOO_LARGE)
                 await bounded.body()
             except http_error as error:
                 return responses.JSONResponse({"error": error.detail}, error.status_code, error.headers)
@@ -146,10 +139,8 @@ class A2aServer:
         [card] = routes.create_agent_card_routes(self.card(), card_modifier=current_card, card_url=CARD_PATH)
 
         async def card_endpoint(request: Any) -> Any:
-            try:
-                self._check_origin(request.headers, http_error)
-            except http_error as error:
-                return responses.JSONResponse({"error": error.detail}, error.status_code)
+            if reason := self._why_foreign(request.headers):
+                return responses.JSONResponse({"error": reason}, 403)
             return await card.endpoint(request)
 
         return [
@@ -157,55 +148,32 @@ class A2aServer:
             routing.Route("/", endpoint, methods=["POST"]),
         ]
 
-    def _check(self, request: Any, refusal: type[Exception]) -> None:
-        """Raise a refusal, if a request is not let in."""
-        headers = request.headers
-        self._check_origin(headers, refusal)
-        if self._token is not None:
-            scheme, _, sent = headers.get("authorization", "").partition(" ")
-            # Compared in constant time; RFC 9110: the name of a scheme has no case, and a 401 names the scheme.
-            if scheme.lower() != "bearer" or not secrets.compare_digest(sent.strip().encode(), self._token.encode()):
-                reason = "send the token of this server as 'Authorization: Bearer ...'"
-                raise refusal(401, reason, {"WWW-Authenticate": "Bearer"})
-        # A page in a browser can send other types to this machine without asking.
-        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-            raise refusal(415, "send application/json")
-        length = headers.get("content-length", "0")
-        if not length.isdecimal() or int(length) > MAX_BYTES:
-            raise refusal(413, _TOO_LARGE)
-
-    def _check_origin(self, headers: Any, refusal: type[Exception]) -> None:
-        """Raise a refusal, if a web page may have sent a request to a server on this machine."""
+    def _why_foreign(self, headers: Any) -> str:
+        """Why a request to a server on this machine may come from a web page of elsewhere; empty if it does not."""
+        parts = urlsplit(self.url)
         if not is_loopback(self.url):
-            return
-        hosts, origin = headers.getlist("host"), headers.get("origin")
-        # A page whose name was rebound to this machine sends its own host.
-        if len(hosts) != 1 or not names_this_machine(hosts[0]):
-            raise refusal(403, f"this server only answers requests for {urlsplit(self.url).netloc}")
-        if origin is not None and origin != f"{urlsplit(self.url).scheme}://{hosts[0]}":
-            raise refusal(403, f"a page of {origin[:80]!r} may not call this")
+            return ""
+        if not gate.is_for_this_machine(headers):
+            return f"this server only answers requests for {parts.netloc}"
+        origin = gate.foreign_page(headers, parts.scheme)
+        return f"a page of {origin} may not call this" if origin else ""
 
 
-_TOO_LARGE = f"a message has at most {MAX_BYTES:,} bytes"
+class _News:
+    """Sends news of tasks to the addresses that clients name."""
 
+    def __init__(self, config_store: Any, url: str) -> None:
+        """`url`: of the server; one on this machine may send news to this machine, too."""
+        validate = require("a2a.utils.push_url_validator", package=EXTRA).validate_push_notification_url
 
-def _bounded(receive: Callable[[], Awaitable[Any]], refusal: type[Exception]) -> Callable[[], Awaitable[Any]]:
-    """`receive`, which raises a refusal if the body does not begin in time, or after `MAX_BYTES`: a body that comes in
-    chunks tells no length before.
-    """
-    count, is_first = 0, True
+        async def is_allowed(address: str) -> bool:
+            return is_loopback(url) or await validate(address)
 
-    async def bounded() -> Any:
-        nonlocal count, is_first
-        try:
-            async with asyncio.timeout(BODY_SECONDS if is_first else None):
-                message = await receive()
-        except TimeoutError as error:
-            raise refusal(408, f"no message came within {BODY_SECONDS:g} seconds") from error
-        is_first = False
-        count += len(message.get("body", b""))
-        if count > MAX_BYTES:
-            raise refusal(413, _TOO_LARGE)
-        return message
-
-    return bounded
+        httpx, tasks = require("httpx", package=EXTRA), require("a2a.server.tasks", package=EXTRA)
+        # Kept connections would outlive a server that was never closed.
+        self.client = httpx.AsyncClient(timeout=_NEWS_SECONDS, limits=httpx.Limits(max_keepalive_connections=0))
+        self.handler_options = {
+            "push_config_store": config_store,
+            "push_sender": tasks.BasePushNotificationSender(self.client, config_store, push_url_validator=is_allowed),
+            "push_url_validator": is_allowed,
+        }

@@ -27,26 +27,23 @@ def redirect_hint(response: Any) -> str:
 
 def is_loopback(url: str | None) -> bool:
     """True for a URL on this machine."""
-    return _is_loopback_host(urlsplit(url or "").hostname or "")
+    try:
+        host = urlsplit(url or "").hostname or ""
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:  # a name, or no URL at all
+        return False
 
 
 def names_this_machine(authority: str) -> bool:
     """True if `authority` (`HOST` or `HOST:PORT`) is this machine by a name that no other server can give it."""
     try:
         parts = urlsplit(f"//{authority}")
-        host, _ = parts.hostname or "", parts.port  # a port that is no number raises
+        _ = parts.port  # one that is no number raises
     except ValueError:
         return False
     if parts.username is not None or parts.path or parts.query or parts.fragment:
         return False
-    return _is_loopback_host(host)
-
-
-def _is_loopback_host(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    return is_loopback(f"//{authority}")
 
 
 def redacted_excerpt(text: str) -> str:

@@ -216,7 +216,7 @@ def test_a_wrong_value_is_refused_and_no_key_is_shown():
     assert KEY not in str(told.value)
 
 
-@pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "http://127.0.0.1:port/v1", "nonsense"])
+@pytest.mark.parametrize("address", ["127.0.0.1:8000/v1", "http://127.0.0.1:port/v1", "http://[x/v1", "nonsense"])
 def test_an_address_that_is_none_is_told_without_asking(address: str, monkeypatch: pytest.MonkeyPatch):
     with pytest.raises(ConfigurationError, match=r"'m': its url ") as told:
         ask(OpenAILlm(model="m", base_url=address))

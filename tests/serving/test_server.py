@@ -11,11 +11,11 @@ import httpx2
 import pytest
 
 from adk_nb import tool
-from adk_nb.a2a import server as a2a_server
+from adk_nb.a2a import gate
 from adk_nb.agents import Agent
 from adk_nb.errors import InputError
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.serving import Server, access, create_app
+from adk_nb.serving import Server, create_app
 from adk_nb.serving import server as server_module
 from adk_nb.serving.server import PORT, bound_socket
 from tests.serving.conftest import TOKEN, Served, texts
@@ -115,8 +115,7 @@ def test_a_request_whose_headers_do_not_come_is_not_waited_for(serve, monkeypatc
 
 
 def test_a_body_that_does_not_begin_is_not_waited_for(serve, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(access, "BODY_SECONDS", 0.2)
-    monkeypatch.setattr(a2a_server, "BODY_SECONDS", 0.2)
+    monkeypatch.setattr(gate, "BODY_SECONDS", 0.2)
     served = serve(Agent(name="clerk", model=ScriptedLlm()))
     json_type = b"Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"
     for path in (b"/run", b"/run_sse", b"/ag-ui", b"/a2a/clerk/"):

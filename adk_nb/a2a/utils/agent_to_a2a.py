@@ -48,7 +48,13 @@ def to_a2a(
     """
     url = f"{protocol}://{host}:{port}/"
     server = A2aServer(
-        runner or _new_runner(agent),
+        runner
+        or Runner(
+            node=agent,
+            session_service=InMemorySessionService(),
+            artifact_service=InMemoryArtifactService(),
+            memory_service=InMemoryMemoryService(),
+        ),
         url,
         agent_card=agent_card,
         token=token,
@@ -64,12 +70,3 @@ def to_a2a(
 
     starlette = require("starlette.applications", package=EXTRA)
     return starlette.Starlette(routes=server.routes, lifespan=lifespan)
-
-
-def _new_runner(agent: Any) -> Runner:
-    return Runner(
-        node=agent,
-        session_service=InMemorySessionService(),
-        artifact_service=InMemoryArtifactService(),
-        memory_service=InMemoryMemoryService(),
-    )
