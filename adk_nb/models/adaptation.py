@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, Literal, cast
 
 from adk_nb import types
@@ -64,7 +64,11 @@ def pair_turns(contents: Iterable[types.Content]) -> list[types.Content]:
     ids, turns = _Ids(), list[types.Content]()
     open_calls: list[types.FunctionCall] = []
     for content in contents:
-        parts = [part for part in content.parts or () if _has_content(part)]
+        parts = [
+            part
+            for part in content.parts or ()
+            if part.text is None or part.text.strip() or (part.thought and part.thought_signature)
+        ]
         if not parts:
             continue
         if content.role == "model":
@@ -114,10 +118,6 @@ def _user_turn(parts: list[types.Part]) -> types.Content:
     return types.Content(role="user", parts=parts)
 
 
-def _has_content(part: types.Part) -> bool:
-    return part.text is None or bool(part.text.strip()) or bool(part.thought and part.thought_signature)
-
-
 def _results(calls: list[types.FunctionCall], parts: list[types.Part], ids: "_Ids") -> list[types.Part]:
     """The results of `calls`, then the other parts of the user's turn."""
     rest, results = list(parts), list[types.Part]()
@@ -129,13 +129,12 @@ def _results(calls: list[types.FunctionCall], parts: list[types.Part], ids: "_Id
         response = (match and match.function_response) or types.FunctionResponse(name=call.name, response=_NO_RESULT)
         call_fields = {"id": call.id, "name": call.name}  # Gemini matches by name, the others by id
         results.append(types.Part(function_response=response.model_copy(update=call_fields)))
-    return results + [_result_as_text(part) if part.function_response else part for part in rest]
-
-
-def _result_as_text(part: types.Part) -> types.Part:
-    response = part.function_response or types.FunctionResponse()
-    result: Any = response.response
-    return types.Part(text=f"{response.name} answered: {json.dumps(result, ensure_ascii=False, default=str)}")
+    for part in rest:
+        if response := part.function_response:
+            text = json.dumps(cast(Any, response.response), ensure_ascii=False, default=str)
+            part = types.Part(text=f"{response.name} answered: {text}")
+        results.append(part)
+    return results
 
 
 class _Ids:
@@ -189,16 +188,16 @@ def adapt_request(request: LlmRequest, capabilities: LlmCapabilities) -> LlmRequ
         schema_instruction = (
             f"Answer with JSON of this schema, and with nothing else:\n{json.dumps(schema, ensure_ascii=False)}"
         )
-        config = _with_instruction(config, schema_instruction)
+        existing = instruction_text(config)
+        instruction = f"{existing}\n\n{schema_instruction}" if existing else schema_instruction
         without_schema = {"response_schema": None, "response_json_schema": None, "response_mime_type": None}
-        config = config.model_copy(update=without_schema)
+        config = config.model_copy(update={"system_instruction": instruction, **without_schema})
     if not capabilities.images:
-        contents = [_map_parts(content, _without_images) for content in contents]
-    if not capabilities.media_in_results:
-        contents = _original_if_equal([_with_media_beside_results(content) for content in contents], contents)
+        contents = [_without_images(content) for content in contents]
+    if not capabilities.media_in_results and any(_media_in_results(content) for content in contents):
+        contents = [_with_media_beside_results(content) for content in contents]
     if not capabilities.parallel_calls:
-        # Paired first: the split needs exactly one result for each call, in order.
-        contents = list(_serialize_calls(pair_turns(contents)))
+        contents = _with_single_calls(contents)
     if not capabilities.system_prompt and (instruction := instruction_text(config)):
         config = config.model_copy(update={"system_instruction": None})
         contents = [types.Content(role="user", parts=[types.Part(text=instruction)]), *contents]
@@ -222,36 +221,18 @@ def instruction_text(config: types.GenerateContentConfig) -> str:
     if instruction is None or isinstance(instruction, str):
         return instruction or ""
     items: list[object] = [*instruction] if isinstance(instruction, list) else [instruction]
-    return "\n\n".join(text for item in items if (text := _item_text(item)))
+    texts: list[str | None] = []
+    for item in items:
+        if isinstance(item, types.Content):
+            texts += [part.text for part in item.parts or ()]
+        else:
+            texts.append(item.text if isinstance(item, types.Part) else str(item))
+    return "\n\n".join(text for text in texts if text)
 
 
-def _item_text(item: object) -> str:
-    if isinstance(item, types.Content):
-        return "\n\n".join(part.text for part in item.parts or () if part.text)
-    return (item.text or "") if isinstance(item, types.Part) else str(item)
-
-
-def _with_instruction(config: types.GenerateContentConfig, addition: str) -> types.GenerateContentConfig:
-    existing = instruction_text(config)
-    return config.model_copy(update={"system_instruction": f"{existing}\n\n{addition}" if existing else addition})
-
-
-def _map_parts(content: types.Content, change: Callable[[types.Part], types.Part]) -> types.Content:
-    parts = content.parts or []
-    new_parts = [change(part) for part in parts]
-    if all(new is old for new, old in zip(new_parts, parts, strict=True)):
-        return content
-    return content.model_copy(update={"parts": new_parts})
-
-
-def _original_if_equal(changed: list[types.Content], contents: list[types.Content]) -> list[types.Content]:
-    """`contents` itself if nothing has changed, to keep prompt caches valid."""
-    return contents if all(new is old for new, old in zip(changed, contents, strict=True)) else changed
-
-
-def _with_media_beside_results(content: types.Content) -> types.Content:
-    """Move media out of the function responses of a turn, behind them."""
-    media = [
+def _media_in_results(content: types.Content) -> list[types.Part]:
+    """The media within the function responses of a turn, as parts of their own."""
+    return [
         types.Part(
             inline_data=types.Blob.model_validate(medium.inline_data.model_dump()) if medium.inline_data else None,
             file_data=types.FileData.model_validate(medium.file_data.model_dump()) if medium.file_data else None,
@@ -259,35 +240,41 @@ def _with_media_beside_results(content: types.Content) -> types.Content:
         for part in content.parts or ()
         for medium in (part.function_response and part.function_response.parts) or ()
     ]
-    if not media:
+
+
+def _with_media_beside_results(content: types.Content) -> types.Content:
+    """Move media out of the function responses of a turn, behind them."""
+    if not (media := _media_in_results(content)):
         return content
-    parts = [_without_parts(part) for part in content.parts or ()]
+    parts: list[types.Part] = []
+    for part in content.parts or ():
+        if part.function_response and part.function_response.parts:
+            response = part.function_response.model_copy(update={"parts": None})
+            part = part.model_copy(update={"function_response": response})
+        parts.append(part)
     return content.model_copy(update={"parts": [*parts, *media]})
 
 
-def _without_parts(part: types.Part) -> types.Part:
-    response = part.function_response
-    if not (response and response.parts):
-        return part
-    return part.model_copy(update={"function_response": response.model_copy(update={"parts": None})})
-
-
-def _without_images(part: types.Part) -> types.Part:
-    if (data := part.inline_data or part.file_data) and _is_image(data):
-        return types.Part(text=_describe_image(data))
-    response = part.function_response
-    if not (response and response.parts):
-        return part
-    remaining = [item for item in response.parts if not _is_image(item.inline_data or item.file_data)]
-    descriptions = [
-        _describe_image(item.inline_data or item.file_data, "; the user is shown it")
-        for item in response.parts
-        if item not in remaining
-    ]
-    if not descriptions:
-        return part
-    changes = {"parts": remaining, "response": (response.response or {}) | {"images": descriptions}}
-    return part.model_copy(update={"function_response": response.model_copy(update=changes)})
+def _without_images(content: types.Content) -> types.Content:
+    """Replace each image of a turn by a description; returns the same object if there is none."""
+    parts: list[types.Part] = []
+    for part in content.parts or ():
+        response = part.function_response
+        if (data := part.inline_data or part.file_data) and _is_image(data):
+            part = types.Part(text=_describe_image(data))
+        elif response and response.parts:
+            remaining = [item for item in response.parts if not _is_image(item.inline_data or item.file_data)]
+            images = [
+                _describe_image(item.inline_data or item.file_data, "; the user is shown it")
+                for item in response.parts
+                if item not in remaining
+            ]
+            if images:
+                changes = {"parts": remaining, "response": (response.response or {}) | {"images": images}}
+                part = part.model_copy(update={"function_response": response.model_copy(update=changes)})
+        parts.append(part)
+    is_same = all(new is old for new, old in zip(parts, content.parts or (), strict=True))
+    return content if is_same else content.model_copy(update={"parts": parts})
 
 
 def _is_image(data: Any) -> bool:
@@ -299,26 +286,25 @@ def _describe_image(data: Any, suffix: str = "") -> str:
     return f"[an image{name} ({data.mime_type}) that you cannot be shown{suffix}]"
 
 
-def _serialize_calls(turns: Iterable[types.Content]) -> Iterator[types.Content]:
-    """Split a turn with several calls into turns with one call and its result each."""
-    call_parts: list[types.Part] = []
-    for turn in turns:
+def _with_single_calls(contents: Iterable[types.Content]) -> list[types.Content]:
+    """Split each turn with several calls into turns with one call and its result each."""
+    split, open_parts = list[types.Content](), list[types.Part]()
+    # Paired first: the split needs exactly one result for each call, in order.
+    for turn in pair_turns(contents):
         parts = turn.parts or []
         if turn.role == "model" and sum(1 for part in parts if part.function_call) > 1:
-            call_parts = parts
-        elif call_parts:
-            yield from _split_turn(call_parts, parts)
-            call_parts = []
-        else:
-            yield turn
-
-
-def _split_turn(call_parts: list[types.Part], response_parts: list[types.Part]) -> Iterator[types.Content]:
-    calls = [part for part in call_parts if part.function_call]
-    results, rest = response_parts[: len(calls)], response_parts[len(calls) :]
-    preceding = [part for part in call_parts if not part.function_call]
-    for number, (call, result) in enumerate(zip(calls, results, strict=True), 1):
-        yield types.Content(role="model", parts=[*preceding, call])
-        # The other parts of the user's turn follow the last result.
-        yield types.Content(role="user", parts=[result, *(rest if number == len(calls) else ())])
-        preceding = []
+            open_parts = parts
+            continue
+        if not open_parts:
+            split.append(turn)
+            continue
+        calls = [part for part in open_parts if part.function_call]
+        results, rest = parts[: len(calls)], parts[len(calls) :]
+        preceding = [part for part in open_parts if not part.function_call]
+        for call, result in zip(calls, results, strict=True):
+            split.append(types.Content(role="model", parts=[*preceding, call]))
+            split.append(types.Content(role="user", parts=[result]))
+            preceding = []
+        split[-1].parts = [results[-1], *rest]
+        open_parts = []
+    return split

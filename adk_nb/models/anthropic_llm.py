@@ -12,7 +12,7 @@ from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.json_schemas import close_objects, output_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.openai_messages import call_part
+from adk_nb.models.openai_chat import call_part
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import BUSY
@@ -27,11 +27,6 @@ _REASONS = {
     "model_context_window_exceeded": types.FinishReason.MAX_TOKENS,
     "refusal": types.FinishReason.SAFETY,
 }
-
-
-def _input_of(block: Any) -> dict[str, Any] | None:
-    args: Any = getattr(block, "input", None)
-    return cast(dict[str, Any], args) if isinstance(args, dict) else None
 
 
 class MessageAssembler:
@@ -55,26 +50,39 @@ class MessageAssembler:
         """Add an event, or a complete message; returns the part of it that can be shown already."""
         match event.type:
             case "message":
-                self._add_whole(event)
+                self._begin(event)
+                for block in event.content:
+                    args: Any = getattr(block, "input", None)
+                    self._add_block(block, cast(dict[str, Any], args) if isinstance(args, dict) else None)
+                self._end(event)
             case "message_start":
                 self._begin(event.message)
             case "content_block_start":
-                return self._begin_block(event.content_block)
+                self._block, self._fragments, self._signature = event.content_block, [], ""
+                if self._block.type == "text":
+                    return self._stream.add_parts([types.Part(text=self._block.text)])
             case "content_block_delta":
                 return self._add_delta(event.delta)
             case "content_block_stop":
-                self._end_block()
+                # Its text was added delta by delta.
+                block, text = self._block, "".join(self._fragments)
+                self._block = None
+                match block and block.type:
+                    case "thinking":
+                        # A streamed block begins empty; its text and its signature follow as deltas.
+                        block.thinking, block.signature = block.thinking + text, block.signature + self._signature
+                        self._add_block(block)
+                    case "tool_use":
+                        self._stream.add_parts([call_part(block.id, block.name, text)])
+                    case "redacted_thinking":
+                        self._add_block(block)
+                    case _:
+                        pass
             case "message_delta":
                 self._end(event.delta, event.usage)
             case _:  # `ping`, `message_stop`; Anthropic may add event types, to be ignored
                 pass
         return None
-
-    def _add_whole(self, message: Any) -> None:
-        self._begin(message)
-        for block in message.content:
-            self._add_block(block, _input_of(block))
-        self._end(message)
 
     def _begin(self, message: Any) -> None:
         """Read the model and the token counts of a message."""
@@ -138,7 +146,7 @@ class MessageAssembler:
     def _add_delta(self, delta: Any) -> LlmResponse | None:
         match delta.type:
             case "text_delta":
-                return self._add_text(delta.text)
+                return self._stream.add_parts([types.Part(text=delta.text)])
             case "thinking_delta":
                 self._fragments.append(delta.thinking)
                 part = types.Part(text=delta.thinking, thought=True)
@@ -151,29 +159,6 @@ class MessageAssembler:
             case _:
                 pass
         return None
-
-    def _add_text(self, text: str) -> LlmResponse | None:
-        return self._stream.add_parts([types.Part(text=text)])
-
-    def _begin_block(self, block: Any) -> LlmResponse | None:
-        self._block, self._fragments, self._signature = block, [], ""
-        return self._add_text(block.text) if block.type == "text" else None
-
-    def _end_block(self) -> None:
-        """Add the open block, now complete; its text was added delta by delta."""
-        block, text = self._block, "".join(self._fragments)
-        self._block = None
-        match block and block.type:
-            case "thinking":
-                # A streamed block begins empty; its text and its signature follow as deltas.
-                block.thinking, block.signature = block.thinking + text, block.signature + self._signature
-                self._add_block(block)
-            case "tool_use":
-                self._stream.add_parts([call_part(block.id, block.name, text)])
-            case "redacted_thinking":
-                self._add_block(block)
-            case _:
-                pass
 
     def _count(self, usage: Any) -> None:
         """Update the token counts. Anthropic's are cumulative, and an event may lack some of them."""

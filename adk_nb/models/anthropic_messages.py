@@ -5,12 +5,10 @@ Source: https://docs.anthropic.com/en/api/messages.
 
 import base64
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from adk_nb import types
 from adk_nb.models.adaptation import claude_signature_of, instruction_text, pair_turns, part_text
-from adk_nb.models.cache_metadata import ContextCacheConfig
 from adk_nb.models.json_schemas import allowed_functions, calling_config, parameters_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.vendor_facts import MIN_THINKING_BUDGET, Family, claude_family
@@ -67,9 +65,17 @@ def message_arguments(
         may_force = family.forced_tool == "always" or (family.forced_tool == "unless thinking" and not is_thinking)
         if choice := _choice(request, parallel_calls, may_force):
             arguments["tool_choice"] = choice
-    # Last, when all blocks are built: the marks are put into them.
-    if cache_control := _cache_control(request):
-        _mark_cache_points(cache_control, tools, system, arguments["messages"])
+    # Anthropic caches prefixes of tools, system and messages, in this order, for 5 minutes or an hour; a change keeps
+    # the prefixes before it. Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.
+    config, token_count = request.cache_config, request.cacheable_contents_token_count
+    if config and (token_count is None or token_count >= config.min_tokens):
+        mark: _Block = {"type": "ephemeral"} | ({"ttl": "1h"} if config.ttl_seconds >= _HOUR else {})
+        blocks: list[_Block] = [
+            block for message in arguments["messages"] for block in message["content"] if block["type"] not in _UNMARKED
+        ]
+        # Three of the four cache points that a request may have, each at the last block of its prefix.
+        for last_block in (*tools[-1:], *system[:1], *blocks[-1:]):
+            last_block["cache_control"] = mark
     if system:
         arguments["system"] = system
     return arguments
@@ -91,7 +97,11 @@ def why_unsent(setting: str, model: str) -> str | None:
 
 def chat_messages(request: LlmRequest) -> list[dict[str, Any]]:
     """Convert the contents to alternating turns; `tool_result` blocks come first in the user turn after their calls."""
-    contents = [content.model_copy(update={"parts": _sendable_parts(content)}) for content in request.contents]
+    contents: list[types.Content] = []
+    for content in request.contents:
+        # Anthropic refuses thoughts that lack Claude's signature.
+        parts = [part for part in content.parts or () if not part.thought or claude_signature_of(part)]
+        contents.append(content.model_copy(update={"parts": parts}))
     return [
         {
             "role": "assistant" if turn.role == "model" else "user",
@@ -99,11 +109,6 @@ def chat_messages(request: LlmRequest) -> list[dict[str, Any]]:
         }
         for turn in pair_turns(contents)
     ]
-
-
-def _sendable_parts(content: types.Content) -> list[types.Part]:
-    """The parts without thoughts that lack Claude's signature, which Anthropic refuses."""
-    return [part for part in content.parts or () if not part.thought or claude_signature_of(part)]
 
 
 def _block(part: types.Part) -> _Block:
@@ -205,23 +210,15 @@ def _thinking(config: types.GenerateContentConfig, family: Family, max_tokens: i
     if family.thinking == "adaptive" or (family.thinking == "both" and positive_budget is None):
         # `display`: newer models omit the text of their thoughts by default.
         return settings | {"thinking": {"type": "adaptive", "display": "summarized"}}
-    return settings | _thinking_with_budget(
-        positive_budget or _BUDGETS.get(level, _DEFAULT_BUDGET), config.max_output_tokens, max_tokens
-    )
-
-
-def _thinking_with_budget(budget: int, max_output_tokens: int | None, max_tokens: int) -> dict[str, Any]:
-    """Thinking with a budget, which must be less than `max_tokens`; empty if `max_tokens` is too small.
-
-    Source: https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
-    """
-    budget = max(budget, MIN_THINKING_BUDGET)
-    limit = max_output_tokens or max(max_tokens, budget + max_tokens // 2)
+    # The budget must be less than `max_tokens`: without room for it the model does not think.
+    # Source: https://platform.claude.com/docs/en/build-with-claude/extended-thinking.
+    budget = max(positive_budget or _BUDGETS.get(level, _DEFAULT_BUDGET), MIN_THINKING_BUDGET)
+    limit = config.max_output_tokens or max(max_tokens, budget + max_tokens // 2)
     if budget >= limit:
         budget = max(limit // 2, MIN_THINKING_BUDGET)
     if budget >= limit:
-        return {}
-    return {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": limit}
+        return settings
+    return settings | {"thinking": {"type": "enabled", "budget_tokens": budget}, "max_tokens": limit}
 
 
 def _system(request: LlmRequest) -> list[_Block]:
@@ -230,31 +227,3 @@ def _system(request: LlmRequest) -> list[_Block]:
     if static and instruction.startswith(static) and (rest := instruction[len(static) :].strip()):
         return [_text(static), _text(rest)]
     return [_text(instruction)] if instruction.strip() else []
-
-
-def _cache_control(request: LlmRequest) -> _Block | None:
-    """The `cache_control` of cached blocks; None without a cache. Anthropic keeps a cache for 5 minutes or an hour.
-
-    Source: https://docs.anthropic.com/en/docs/build-with-claude/prompt-caching.
-    """
-    config: ContextCacheConfig | None = request.cache_config
-    token_count = request.cacheable_contents_token_count
-    if config is None or (token_count is not None and token_count < config.min_tokens):
-        return None
-    return {"type": "ephemeral", "ttl": "1h"} if config.ttl_seconds >= _HOUR else {"type": "ephemeral"}
-
-
-def _mark_cache_points(
-    cache_control: _Block, tools: list[_Block], system: list[_Block], messages: Sequence[dict[str, Any]]
-) -> None:
-    """Mark the ends of the cached prefixes: the tools, the static instruction, the conversation so far.
-
-    Anthropic caches prefixes of tools, system and messages, in this order; a change keeps the prefixes before it.
-    """
-    blocks: list[_Block] = [
-        block for message in messages for block in message["content"] if block["type"] not in _UNMARKED
-    ]
-    # Three of the four cache points that a request may have.
-    for last_block in (*tools[-1:], *system[:1], *blocks[-1:]):
-        # A prefix is marked at its last block: all before it is cached with it.
-        last_block["cache_control"] = cache_control

@@ -1,15 +1,14 @@
 """The file of recorded model answers: one JSON line per call, appended, with secrets and addresses redacted."""
 
 import hashlib
-import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError
 
 from adk_nb.errors import InputError
 from adk_nb.redaction import REDACTED, redacted
@@ -56,14 +55,14 @@ class Redactor:
             return value
         for pattern in self._patterns:
             value = pattern.sub(REDACTED, value)
-        return _EMAIL.sub(_anonymous_address, value) if "@" in value else value
 
+        def anonymous(address: re.Match[str]) -> str:
+            if _RESERVED_DOMAINS.fullmatch(address[1]):
+                return address[0]
+            # In lower case: addresses that differ only in case are one person's.
+            return f"person-{hashlib.sha256(address[0].lower().encode()).hexdigest()[:6]}@example.com"
 
-def _anonymous_address(match: re.Match[str]) -> str:
-    if _RESERVED_DOMAINS.fullmatch(match[1]):
-        return match[0]
-    # In lower case: addresses that differ only in case are one person's.
-    return f"person-{hashlib.sha256(match[0].lower().encode()).hexdigest()[:6]}@example.com"
+        return _EMAIL.sub(anonymous, value) if "@" in value else value
 
 
 VERSION = 1
@@ -88,18 +87,6 @@ class NormalizedRequest(BaseModel):
     config: dict[str, Any] = Field(default_factory=dict[str, Any])
     contents: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     """Messages as JSON, oldest first."""
-
-    @field_validator("contents")
-    @classmethod
-    def _number_calls(cls, contents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """Number the calls: version 0.1.0 recorded one number for all calls to which a service gave one id."""
-        numbers: dict[str, str] = {}
-        calls = itertools.count(1)
-        for kind, call in _with_ids(contents):
-            if kind == "function_call":
-                numbers[call["id"]] = f"call-{next(calls)}"
-            call["id"] = numbers.get(call["id"], call["id"])
-        return contents
 
 
 class Recording(BaseModel):
@@ -237,17 +224,6 @@ class Cassette:
             raise InputError(
                 f"{place} is not a recording: {field}: {first['msg']}; delete it and record again"
             ) from None
-
-
-def _with_ids(contents: list[dict[str, Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the calls and results that have an id, in order; the file may be malformed."""
-    for content in contents:
-        parts: Any = content.get("parts")
-        for part in cast(list[Any], parts) if isinstance(parts, list) else ():
-            for kind in ("function_call", "function_response"):
-                call: Any = cast(dict[str, Any], part).get(kind) if isinstance(part, dict) else None
-                if isinstance(call, dict) and isinstance(cast(dict[str, Any], call).get("id"), str):
-                    yield kind, cast(dict[str, Any], call)
 
 
 def _key(request: NormalizedRequest) -> str:

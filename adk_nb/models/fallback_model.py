@@ -86,14 +86,22 @@ class FallbackModel(BaseLlm):
                     async for response in responses:
                         # The token counts of an answer that broke off are no part of it.
                         has_started = has_started or not response.partial or response.content is not None
-                        yield _with_attempts(attempts, response, model.model)
+                        if attempts and not response.partial:
+                            response = copy_model(
+                                response,
+                                attempts=[*attempts, *(response.attempts or ())],
+                                model_version=response.model_version or model.model,
+                            )
+                        yield response
                 return
             except Exception as error:
                 # Once the user has seen a part of an answer: another model would not continue it.
                 if has_started or number == len(self.models) or not self._is_retriable(error, model):
                     with note_attempts(attempts):
                         raise
-                attempts += _failed_attempts(error, model, self._model(self.models[number]))
+                attempts += error.attempts if isinstance(error, ModelError) else ()
+                next_model = self._model(self.models[number]).model
+                attempts.append(Attempt(model=model.model, error=short_error(error), next_model=next_model))
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[BaseLlmConnection, None]:
@@ -126,18 +134,6 @@ class FallbackModel(BaseLlm):
             return False
         logger.warning("model %r: %s; asking the next model", model.model, short_error(error))
         return True
-
-
-def _with_attempts(failed: list[Attempt], response: LlmResponse, model: str) -> LlmResponse:
-    if not failed or response.partial:
-        return response
-    attempts = [*failed, *(response.attempts or ())]
-    return copy_model(response, attempts=attempts, model_version=response.model_version or model)
-
-
-def _failed_attempts(error: Exception, model: BaseLlm, next_model: BaseLlm) -> list[Attempt]:
-    earlier = error.attempts if isinstance(error, ModelError) else ()
-    return [*earlier, Attempt(model=model.model, error=short_error(error), next_model=next_model.model)]
 
 
 def _copy_for(request: LlmRequest, model: BaseLlm) -> LlmRequest:

@@ -36,8 +36,17 @@ def main() -> None:
     def tell(**facts: Any) -> None:
         output.write(json.dumps(facts) + "\n")
 
-    threads, rate = _choose_threads(llama, settings["path"], tell)
-    tell(progress=f"loading it with {threads} thread{'s' if threads > 1 else ''}{rate}")
+    # On cores that others use, too, each step waits for the slowest thread: two can be ten times slower than one.
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    threads, rate = 1, 0.0
+    for more in sorted({1, max(1, cores // 2), cores}) if cores > 1 else ():
+        tell(progress=f"measuring it with {more} thread{'s' if more > 1 else ''}")
+        next_rate = _rate(llama, _parameters(llama, settings["path"], more, _TRIAL_CONTEXT))
+        if next_rate < rate * _GAIN:
+            break
+        threads, rate = more, next_rate
+    told_rate = f", {rate:.1f} tokens/s" if rate else ""
+    tell(progress=f"loading it with {threads} thread{'s' if threads > 1 else ''}{told_rate}")
     parameters = _parameters(llama, settings["path"], threads, settings["context"])
     parameters.n_parallel, parameters.kv_unified, parameters.n_predict = _SLOTS, True, _MAX_ANSWER
     parameters.api_keys = [settings["key"]]
@@ -46,22 +55,6 @@ def main() -> None:
     tell(url=server.listening_address, threads=threads)
     sys.stdin.read()
     os._exit(0)  # the other threads are the server's, and have nothing to keep
-
-
-def _choose_threads(llama: Any, path: str, tell: Any) -> tuple[int, str]:
-    """The fastest number of threads and, in words, its rate.
-
-    On cores that others use, too, each step waits for the slowest thread: two can be ten times slower than one.
-    """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    best, best_rate = 1, 0.0
-    for threads in sorted({1, max(1, cores // 2), cores}) if cores > 1 else ():
-        tell(progress=f"measuring it with {threads} thread{'s' if threads > 1 else ''}")
-        rate = _rate(llama, _parameters(llama, path, threads, _TRIAL_CONTEXT))
-        if rate < best_rate * _GAIN:
-            break
-        best, best_rate = threads, rate
-    return best, f", {best_rate:.1f} tokens/s" if best_rate else ""
 
 
 def _rate(llama: Any, parameters: Any) -> float:

@@ -31,6 +31,9 @@ _CONTINUE = "."
 Source: https://ai.google.dev/gemini-api/docs/live-guide.
 """
 
+_REALTIME_KINDS = {"audio": "audio", "image": "video", "video": "video"}
+"""Type of a chunk -> argument of google-genai's `send_realtime_input`."""
+
 
 class WithoutRedirects(ClientConnection):
     """A websocket that follows no redirect: websockets would send `x-goog-api-key` on to another host."""
@@ -102,7 +105,15 @@ def live_errors(model: str, *, closed: bool = False, may_end: bool = False) -> G
         # 1006 is never sent: it stands for a connection that ended without a close frame. Source: RFC 6455, 7.1.5.
         code = error.code if isinstance(error, APIError) else (error.rcvd.code if error.rcvd else 1006)
         if not closed and not (may_end and code == _NORMAL):
-            raise _live_error(code, redacted_excerpt(str(error)), model) from None
+            reason = redacted_excerpt(str(error))
+            if code in _LOST_CODES:
+                raise ModelConnectionLost(
+                    f"the live connection to model {model!r} broke ({reason}); "
+                    "write RunConfig(session_resumption=types.SessionResumptionConfig()) to reconnect automatically"
+                ) from None
+            hint = "check the model's name and the RunConfig"
+            hint = f"check {GOOGLE.key_variables[0]}" if "API key" in reason else hint
+            raise ModelError(f"the service of model {model!r} ended the live conversation ({reason}); {hint}") from None
     except InvalidStatus as error:
         # `from None`, here and below: the cause's own text is not redacted.
         body = redacted_excerpt((error.response.body or b"").decode(errors="replace"))
@@ -118,16 +129,6 @@ def live_errors(model: str, *, closed: bool = False, may_end: bool = False) -> G
         raise ModelConnectionLost(
             f"the service of model {model!r} cannot be reached ({reason}); check the network and base_url"
         ) from None
-
-
-def _live_error(code: int, reason: str, model: str) -> ModelError:
-    if code in _LOST_CODES:
-        return ModelConnectionLost(
-            f"the live connection to model {model!r} broke ({reason}); "
-            "write RunConfig(session_resumption=types.SessionResumptionConfig()) to reconnect automatically"
-        )
-    hint = f"check {GOOGLE.key_variables[0]}" if "API key" in reason else "check the model's name and the RunConfig"
-    return ModelError(f"the service of model {model!r} ended the live conversation ({reason}); {hint}")
 
 
 class GoogleConnection(BaseLlmConnection):
@@ -169,7 +170,16 @@ class GoogleConnection(BaseLlmConnection):
     async def send_realtime(self, blob: RealtimeInput) -> None:
         """Send a chunk or a signal."""
         with self._errors():
-            await self._session.send_realtime_input(**_realtime(blob))
+            match blob:
+                case types.ActivityStart():
+                    await self._session.send_realtime_input(activity_start=blob)
+                case types.ActivityEnd():
+                    await self._session.send_realtime_input(activity_end=blob)
+                case types.LiveClientRealtimeInput():
+                    await self._session.send_realtime_input(audio_stream_end=blob.audio_stream_end)
+                case _:
+                    kind = _REALTIME_KINDS.get((blob.mime_type or "").partition("/")[0], "media")
+                    await self._session.send_realtime_input(**{kind: blob})
 
     async def receive(self) -> AsyncGenerator[LlmResponse, None]:
         """Yield the responses of one turn; nothing after a normal close."""
@@ -196,7 +206,8 @@ class _TurnAssembler:
     def __init__(self, model: str) -> None:
         self._model = model
         self._text, self._thought = "", False
-        self._input_text, self._output_text = "", ""
+        self._transcripts = {"input_transcription": "", "output_transcription": ""}
+        """Field of a response -> the text of what is spoken now."""
         self._grounding: types.GroundingMetadata | None = None
 
     def responses(self, message: types.LiveServerMessage) -> Generator[LlmResponse, None, None]:
@@ -207,7 +218,7 @@ class _TurnAssembler:
             yield from self._content(content)
         # Before the calls: the transcript and the text that they answer.
         if message.tool_call and message.tool_call.function_calls:
-            yield from self._finish_input()
+            yield from self._finish_transcript("input_transcription")
             yield from self._finish_text()
             yield self._parts([types.Part(function_call=call) for call in message.tool_call.function_calls])
         if update := message.session_resumption_update:
@@ -222,18 +233,17 @@ class _TurnAssembler:
         self._grounding = content.grounding_metadata or self._grounding
         for part in (content.model_turn and content.model_turn.parts) or ():
             yield from self._part(part)
-        if input_transcription := content.input_transcription:
-            self._input_text += input_transcription.text or ""
-            yield from self._partial_transcript("input_transcription", input_transcription)
-        if output_transcription := content.output_transcription:
-            self._output_text += output_transcription.text or ""
-            yield from self._partial_transcript("output_transcription", output_transcription)
+        for field in self._transcripts:
+            piece: types.Transcription | None = getattr(content, field)
+            if piece and piece.text:
+                self._transcripts[field] += piece.text
+                yield self._response(partial=True, **{field: types.Transcription(text=piece.text, finished=False)})
         ends = bool(content.interrupted or content.turn_complete or content.generation_complete)
-        # The last piece of a transcript may lack the mark `finished`.
-        if ends or (input_transcription and input_transcription.finished):
-            yield from self._finish_input()
-        if ends or (output_transcription and output_transcription.finished):
-            yield from self._finish_output()
+        for field in self._transcripts:
+            piece = getattr(content, field)
+            # The last piece of a transcript may lack the mark `finished`.
+            if ends or (piece and piece.finished):
+                yield from self._finish_transcript(field)
         if content.interrupted or content.turn_complete:
             responses = list(self._finish_text(interrupted=content.interrupted))
             yield from responses
@@ -265,19 +275,10 @@ class _TurnAssembler:
             yield self._parts([part], interrupted=interrupted, grounding_metadata=self._grounding)
             self._text, self._thought, self._grounding = "", False, None
 
-    def _partial_transcript(self, field: str, transcription: types.Transcription) -> Generator[LlmResponse, None, None]:
-        if transcription.text:
-            yield self._response(partial=True, **{field: types.Transcription(text=transcription.text, finished=False)})
-
-    def _finish_input(self) -> Generator[LlmResponse, None, None]:
-        if self._input_text:
-            yield self._response(input_transcription=types.Transcription(text=self._input_text, finished=True))
-            self._input_text = ""
-
-    def _finish_output(self) -> Generator[LlmResponse, None, None]:
-        if self._output_text:
-            yield self._response(output_transcription=types.Transcription(text=self._output_text, finished=True))
-            self._output_text = ""
+    def _finish_transcript(self, field: str) -> Generator[LlmResponse, None, None]:
+        if text := self._transcripts[field]:
+            yield self._response(**{field: types.Transcription(text=text, finished=True)})
+            self._transcripts[field] = ""
 
     def _parts(self, parts: list[types.Part], **fields: Any) -> LlmResponse:
         return self._response(content=types.Content(role="model", parts=parts), **fields)
@@ -285,18 +286,6 @@ class _TurnAssembler:
     def _response(self, **fields: Any) -> LlmResponse:
         set_fields = {name: value for name, value in fields.items() if value is not None}
         return LlmResponse(model_version=self._model, **set_fields)
-
-
-def _realtime(blob: RealtimeInput) -> dict[str, Any]:
-    """Arguments of google-genai's `send_realtime_input`."""
-    if isinstance(blob, types.ActivityStart):
-        return {"activity_start": blob}
-    if isinstance(blob, types.ActivityEnd):
-        return {"activity_end": blob}
-    if isinstance(blob, types.LiveClientRealtimeInput):
-        return {"audio_stream_end": blob.audio_stream_end}
-    kinds = {"audio": "audio", "image": "video", "video": "video"}
-    return {kinds.get((blob.mime_type or "").partition("/")[0], "media"): blob}
 
 
 def _without_audio(content: types.Content) -> types.Content | None:

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -133,7 +133,19 @@ class Gemini(VendorLlm):
     def assembler(self, payload: Payload, /, *, stream: bool) -> Assembler:
         """Create an assembler for chunks, or for the single response."""
         model = payload["model"]
-        return _ChunkAssembler(model) if stream else WholeAnswer(partial(_complete_response, model))
+        if stream:
+            return _ChunkAssembler(model)
+
+        def read(answer: types.GenerateContentResponse) -> LlmResponse:
+            """Convert the response, which has content or a reason why not."""
+            response = LlmResponse.create(answer)
+            if not (response.parts or response.finish_reason or response.error_code):
+                raise UnexpectedModelAnswer(f"the service of model {model!r} sent an empty response; ask again")
+            if (reason := response.finish_reason) and reason != types.FinishReason.STOP:  # as ResponseStream does
+                response.error_code = reason.value
+            return response
+
+        return WholeAnswer(read)
 
     @asynccontextmanager
     async def connect(self, llm_request: LlmRequest) -> AsyncGenerator[GoogleConnection, None]:
@@ -205,7 +217,13 @@ class Gemini(VendorLlm):
             ) from None
         # A timeout in `http_options` limits the connection, too.
         if not options.timeout:
-            http.event_hooks["request"].append(_connect_timeout_hook(self.connect_timeout))
+
+            async def limit_connecting(request: httpx2.Request) -> None:
+                """Set the connect timeout: google-genai has only one limit for the whole request."""
+                limits = request.extensions.get("timeout", {})
+                request.extensions["timeout"] = {**limits, "connect": self.connect_timeout}
+
+            http.event_hooks["request"].append(limit_connecting)
         own_tls = arguments.get("verify")  # for websockets google-genai takes it as `ssl`
         own_key = self.api_key.get_secret_value() if self.api_key else None
         changes = {
@@ -301,26 +319,6 @@ class _ChunkAssembler(ResponseStream):
     def add(self, piece: Any) -> LlmResponse | None:
         """Add a GenerateContentResponse; returns the part of it that can be shown already."""
         return super().add(LlmResponse.create(piece))
-
-
-def _complete_response(model: str, answer: types.GenerateContentResponse) -> LlmResponse:
-    """Convert a response; raises UnexpectedModelAnswer if it has neither content nor a reason."""
-    response = LlmResponse.create(answer)
-    if not (response.parts or response.finish_reason or response.error_code):
-        raise UnexpectedModelAnswer(f"the service of model {model!r} sent an empty response; ask again")
-    if (reason := response.finish_reason) and reason != types.FinishReason.STOP:  # as ResponseStream does
-        response.error_code = reason.value
-    return response
-
-
-def _connect_timeout_hook(seconds: float) -> Callable[[httpx2.Request], Awaitable[None]]:
-    """Create a request hook that sets the connect timeout: google-genai has only one limit for the whole request."""
-
-    async def limit(request: httpx2.Request) -> None:
-        """Set the connect timeout of `request`."""
-        request.extensions["timeout"] = {**request.extensions.get("timeout", {}), "connect": seconds}
-
-    return limit
 
 
 def _retry_after(response: Any, details: str) -> float | None:

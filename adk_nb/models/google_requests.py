@@ -37,8 +37,17 @@ def prepare_content(content: types.Content) -> types.Content:
     Removes our ids of calls, the thoughts and signatures of other services, and `will_continue` of interim results,
     which Vertex AI refuses.
     """
-    parts = content.parts or []
-    prepared = [_drop_own_fields(part) for part in _drop_foreign_signatures(content).parts or ()]
+    parts, prepared = content.parts or [], list[types.Part]()
+    for part in _drop_foreign_signatures(content).parts or ():
+        name = "function_call" if part.function_call else "function_response"
+        call: types.FunctionCall | types.FunctionResponse | None = getattr(part, name)
+        # A call without an id from the API got one of ours, anew in each run: sent, it would make a cache useless.
+        has_own_id = call is not None and call.id is not None and call.id.startswith(OWN_ID_PREFIX)
+        is_interim = isinstance(call, types.FunctionResponse) and call.will_continue is not None
+        if call and (has_own_id or is_interim):
+            update = {"id": None if has_own_id else call.id} | ({"will_continue": None} if is_interim else {})
+            part = part.model_copy(update={name: call.model_copy(update=update)})
+        prepared.append(part)
     if len(prepared) == len(parts) and all(new is old for new, old in zip(prepared, parts, strict=True)):
         return content
     return content.model_copy(update={"parts": prepared})
@@ -65,35 +74,18 @@ def _drop_foreign_signatures(content: types.Content) -> types.Content:
     return content.model_copy(update={"parts": remaining})
 
 
-def _drop_own_fields(part: types.Part) -> types.Part:
-    for name in ("function_call", "function_response"):
-        call: types.FunctionCall | types.FunctionResponse | None = getattr(part, name)
-        if not call:
-            continue
-        # A call without an id from the API got one of ours, anew in each run: sent, it would make a cache useless.
-        has_own_id = call.id is not None and call.id.startswith(OWN_ID_PREFIX)
-        is_interim = name == "function_response" and call.will_continue is not None
-        if has_own_id or is_interim:
-            update = {"id": None if has_own_id else call.id} | ({"will_continue": None} if is_interim else {})
-            return part.model_copy(update={name: call.model_copy(update=update)})
-    return part
-
-
 def with_json_schema(config: types.GenerateContentConfig) -> types.GenerateContentConfig:
     """Replace the output schema by JSON Schema if Gemini's `Schema` cannot express it."""
     schema: Any = config.response_schema
     if schema is None or isinstance(schema, types.Schema):
         return config
     json_schema = cast(dict[str, Any], schema) if isinstance(schema, dict) else TypeAdapter(schema).json_schema()
-    if _is_google_schema(schema) and not any(keyword in json.dumps(json_schema) for keyword in _ONLY_IN_JSON_SCHEMA):
+    # What google-genai converts to a `Schema`.
+    is_google_schema = inspect.isclass(cast(Any, schema)) or get_origin(schema) in (list, Union, UnionType)
+    if is_google_schema and not any(keyword in json.dumps(json_schema) for keyword in _ONLY_IN_JSON_SCHEMA):
         return config
     # Gemini takes one of the two, not both.
     return config.model_copy(update={"response_schema": None, "response_json_schema": json_schema})
-
-
-def _is_google_schema(schema: Any) -> bool:
-    """True if google-genai converts it to a `Schema`."""
-    return inspect.isclass(schema) or get_origin(schema) in (list, Union, UnionType)
 
 
 _CACHED_SETTINGS = {"system_instruction", "tools", "tool_config"}
@@ -174,12 +166,10 @@ class ContextCache:
             # Gemini charges for stored caches by the hour.
             await self._delete(previous.cache_name or "")
         count = max(prefix.count, previous.contents_count) if is_same_prefix else prefix.count
-        created = await self._create(prefix, count) if is_same_prefix and self._is_worth_it(prefix, count) else None
-        return created or prefix.metadata(count)
-
-    def _is_worth_it(self, prefix: "_Prefix", count: int) -> bool:
-        tokens, min_tokens = self._prompt_tokens, self._config.min_tokens
-        return tokens is not None and tokens >= min_tokens and prefix.is_long_enough(tokens, count)
+        tokens, least = self._prompt_tokens, self._config.min_tokens
+        if is_same_prefix and tokens is not None and tokens >= least and prefix.is_long_enough(tokens, count):
+            return await self._create(prefix, count) or prefix.metadata(count)
+        return prefix.metadata(count)
 
     async def _create(self, prefix: "_Prefix", count: int) -> CacheMetadata | None:
         config = prefix.cache_config(count)
@@ -231,7 +221,13 @@ class _Prefix:
         self.model: str = payload["model"]
         self._settings: types.GenerateContentConfig = payload["config"]
         self.contents: list[types.Content] = payload["contents"]
-        self.count = _last_user_index(self.contents)
+        count = len(self.contents)
+        while count and self.contents[count - 1].role == "user":
+            count -= 1
+        # Gemini: a function response must follow the turn with its call in the same request.
+        last_parts = [part for content in self.contents[count:] for part in content.parts or ()]
+        has_responses = any(part.function_response for part in last_parts)
+        self.count = count - 1 if has_responses and count else count
         self._head = self._settings.model_dump_json(include=_CACHED_SETTINGS, exclude_none=True, fallback=str)
 
     def metadata(self, count: int | None = None) -> CacheMetadata:
@@ -265,16 +261,6 @@ class _Prefix:
         start = min(cache.contents_count, len(self.contents) - 1)  # Gemini requires at least one content
         config = self._settings.model_copy(update=changes)
         return self._payload | {"contents": self.contents[start:], "config": config}
-
-
-def _last_user_index(contents: list[types.Content]) -> int:
-    """Number of contents before the last user turn; a call stays with its response."""
-    index = len(contents)
-    while index and contents[index - 1].role == "user":
-        index -= 1
-    # Gemini: a function response must follow the turn with its call in the same request.
-    has_responses = any(part.function_response for content in contents[index:] for part in content.parts or ())
-    return index - 1 if has_responses and index else index
 
 
 def _length(content: types.Content) -> int:

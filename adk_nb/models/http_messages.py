@@ -115,7 +115,9 @@ def request_body(request: LlmRequest, *, system_state: bool = False) -> dict[str
     """Create the body: `messages`, `tools`, `state`."""
     system: Any = cast(Any, request.config).system_instruction
     messages: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
-    questions = {call.id: call for call in _calls_in(request) if call.name == ASK_A_PERSON}
+    parts = [part for content in request.contents for part in content.parts or ()]
+    calls = [part.function_call for part in parts if part.function_call]
+    questions = {call.id: call for call in calls if call.name == ASK_A_PERSON}
     for content in request.contents:
         messages += _messages(content, questions)
     return {
@@ -145,8 +147,20 @@ def parse_response(body: bytes, media_type: str) -> LlmResponse:
     answer = cast(dict[str, Any], data)
     if answer and not answer.keys() & set(_FIELDS):
         raise InvalidResponse(f"it has none of the fields {', '.join(_FIELDS)}: {_excerpt(answer)}; {_SEND}")
-    metadata: dict[str, Any] = {name: True for field, name in _FLAGS.items() if _flag(answer, field)}
-    parts = [*_text_parts(answer.get("content")), *_call_parts(answer)]
+    metadata: dict[str, Any] = {}
+    for flagged, name in _FLAGS.items():
+        if (flag := answer.get(flagged)) is not None and not isinstance(flag, bool):
+            raise InvalidResponse(f"{flagged!r} must be true or false, got {_excerpt(flag)}")
+        metadata |= {name: True} if flag else {}
+    content = answer.get("content")
+    pieces = cast(list[Any], content) if isinstance(content, list) else [] if content is None else [content]
+    texts: list[Any] = [cast(dict[str, Any], item).get("text") if isinstance(item, dict) else item for item in pieces]
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidResponse(f"'content' must be text, a list of {{'text': ...}}, or null, got {_excerpt(content)}")
+    if not isinstance(calls := answer.get("toolCalls"), list | None):
+        raise InvalidResponse(f"'toolCalls' must be a list or null, got {_excerpt(calls)}")
+    parts = [types.Part(text=text) for text in texts if text]
+    parts += [types.Part(function_call=_call(call)) for call in cast(list[Any], calls or [])]
     if question := _question(answer.get("hitlRequest")):
         parts.append(question)
         metadata[HITL_REQUEST] = True
@@ -158,19 +172,26 @@ def parse_response(body: bytes, media_type: str) -> LlmResponse:
 # ---- requests
 
 
-def _calls_in(request: LlmRequest) -> Iterator[types.FunctionCall]:
-    for content in request.contents:
-        yield from (part.function_call for part in content.parts or () if part.function_call)
-
-
 def _asks_for_decision(call: types.FunctionCall) -> bool:
     return call.name == ASK_A_PERSON and (call.args or {}).get("response_schema") == _DECISION
 
 
 def _messages(content: types.Content, questions: _Questions) -> Iterator[dict[str, Any]]:
-    parts = [
-        _convert_answer(part, questions) for part in content.parts or () if not (part.thought or _is_chat_request(part))
-    ]
+    parts: list[types.Part] = []
+    for part in content.parts or ():
+        call, response = part.function_call, part.function_response
+        # The question for the user's next message was none of the service's calls.
+        if part.thought or (call and call.name == ASK_A_PERSON and (call.args or {}).get(CHAT)):
+            continue
+        # The response to a `hitlRequest`: the user's message becomes text, a boolean a decision.
+        if response and (question := questions.get(response.id)):
+            answer = (response.response or {}).get("result")
+            if (question.args or {}).get(CHAT):
+                part = types.Part(text=answer if isinstance(answer, str) else json.dumps(answer))
+            elif _asks_for_decision(question) and isinstance(answer, bool):
+                decided = {"confirmed": answer, "payload": None}
+                part = types.Part(function_response=response.model_copy(update={"response": decided}))
+        parts.append(part)
     results = [part for part in parts if part.function_response]
     rest = [part for part in parts if not part.function_response]
     if results:
@@ -179,26 +200,6 @@ def _messages(content: types.Content, questions: _Questions) -> Iterator[dict[st
         role = "assistant" if content.role == "model" else "user"
         alone = rest[0].text if len(rest) == 1 else None
         yield {"role": role, "content": [_part(part) for part in rest] if alone is None else alone}
-
-
-def _is_chat_request(part: types.Part) -> bool:
-    call = part.function_call
-    return call is not None and call.name == ASK_A_PERSON and bool((call.args or {}).get(CHAT))
-
-
-def _convert_answer(part: types.Part, questions: _Questions) -> types.Part:
-    """Convert the response to a `hitlRequest`: the user's message to text, a boolean to a decision."""
-    response = part.function_response
-    call = questions.get(response.id) if response else None
-    if response is None or call is None:
-        return part
-    answer = (response.response or {}).get("result")
-    if (call.args or {}).get(CHAT):
-        return types.Part(text=answer if isinstance(answer, str) else json.dumps(answer))
-    if not (_asks_for_decision(call) and isinstance(answer, bool)):
-        return part
-    decided = {"confirmed": answer, "payload": None}
-    return types.Part(function_response=response.model_copy(update={"response": decided}))
 
 
 def _part(part: types.Part) -> dict[str, Any]:
@@ -265,32 +266,6 @@ def _finite(number: str) -> float:
 
 
 _JSON = json.JSONDecoder(object_pairs_hook=_unique_keys, parse_float=_finite, parse_constant=_finite)
-
-
-def _flag(answer: dict[str, Any], field: str) -> bool:
-    value = answer.get(field)
-    if value is not None and not isinstance(value, bool):
-        raise InvalidResponse(f"{field!r} must be true or false, got {_excerpt(value)}")
-    return bool(value)
-
-
-def _text_parts(content: Any) -> list[types.Part]:
-    if content is None:
-        return []
-    pieces = cast(list[Any], content) if isinstance(content, list) else [content]
-    texts: list[Any] = [cast(dict[str, Any], item).get("text") if isinstance(item, dict) else item for item in pieces]
-    if all(isinstance(text, str) for text in texts):
-        return [types.Part(text=text) for text in texts if text]
-    raise InvalidResponse(f"'content' must be text, a list of {{'text': ...}}, or null, got {_excerpt(content)}")
-
-
-def _call_parts(answer: dict[str, Any]) -> list[types.Part]:
-    calls = answer.get("toolCalls")
-    if calls is None:
-        return []
-    if not isinstance(calls, list):
-        raise InvalidResponse(f"'toolCalls' must be a list or null, got {_excerpt(calls)}")
-    return [types.Part(function_call=_call(call)) for call in cast(list[Any], calls)]
 
 
 def _call(data: Any) -> types.FunctionCall:

@@ -196,7 +196,11 @@ class _Strict:
             if ref in expanded:  # recursive: keep the reference, without its description
                 keywords = {"$ref": ref}
             else:
-                keywords = self._merge_ref(keywords, ref)
+                if not isinstance(target := _target(self._root, ref), dict):
+                    raise _Unsupported
+                own = {name: value for name, value in keywords.items() if name != "$ref"}
+                keywords = {name: value for name, value in cast(_Json, target).items() if name not in _ANNOTATIONS}
+                keywords |= own
                 expanded = (*expanded, ref)
         if "oneOf" in keywords and "anyOf" not in keywords:
             keywords["anyOf"] = keywords.pop("oneOf")
@@ -211,13 +215,6 @@ class _Strict:
             name: self._convert_keyword(name, value, depth, expanded)
             for name, value in self._close_object(keywords).items()
         }
-
-    def _merge_ref(self, keywords: _Json, ref: str) -> _Json:
-        target = _target(self._root, ref)
-        if not isinstance(target, dict):
-            raise _Unsupported
-        referenced = {name: value for name, value in cast(_Json, target).items() if name not in _ANNOTATIONS}
-        return {**referenced, **{name: value for name, value in keywords.items() if name != "$ref"}}
 
     def _close_object(self, keywords: _Json) -> _Json:
         """Close an object; it must have properties, all of them required."""

@@ -10,8 +10,7 @@ from pydantic import Field
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.openai_llm import ChatAssembler, check_completion
-from adk_nb.models.openai_messages import SENT_AS, chat_arguments
+from adk_nb.models.openai_chat import SENT_AS, ChatAssembler, chat_arguments, check_completion
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.sdk_llm import SdkLlm, close_after, import_extra
 from adk_nb.redaction import remember_named
@@ -76,15 +75,13 @@ class LiteLlm(SdkLlm):
     @property
     def capabilities(self) -> LlmCapabilities:
         """All capabilities but those that litellm's table denies."""
-        return super().capabilities.model_copy(update=dict.fromkeys(self._missing_capabilities(), False))
-
-    def _missing_capabilities(self) -> list[str]:
-        """Capabilities that litellm's table denies; it lacks most models and fields."""
+        capabilities = super().capabilities
         try:
-            info: Any = self._package().get_model_info(self.model)
+            info: Any = self._package().get_model_info(self.model)  # lacks most models and fields
         except Exception:  # litellm raises a bare Exception for a model it has no entry for
-            return []
-        return [capability for field, capability in _CAPABILITY_FIELDS.items() if info.get(field) is False]
+            return capabilities
+        denied = [capability for field, capability in _CAPABILITY_FIELDS.items() if info.get(field) is False]
+        return capabilities.model_copy(update=dict.fromkeys(denied, False))
 
     @property
     def is_open_server(self) -> bool:

@@ -90,7 +90,9 @@ class LlmRequest(WireModel):
         After a tool result there is no such message: they are appended, since a call and its result must not be parted.
         """
         index = len(self.contents)
-        while index and _is_question(self.contents[index - 1]):
+        while index and self.contents[index - 1].role == "user":
+            if any(part.function_response for part in self.contents[index - 1].parts or ()):
+                break
             index -= 1
         self.contents[index:index] = contents
 
@@ -120,10 +122,6 @@ class LlmRequest(WireModel):
 def tools_of(request: LlmRequest) -> list[Any]:
     """The tools in the settings of `request`: declared functions, and tools of the model's service."""
     return [*(cast(Any, request.config).tools or [])]
-
-
-def _is_question(content: types.Content) -> bool:
-    return content.role == "user" and not any(part.function_response for part in content.parts or ())
 
 
 def _texts(instructions: Any) -> list[str]:

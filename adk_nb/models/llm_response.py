@@ -150,7 +150,18 @@ class LlmResponse(WireModel):
         """Convert google-genai's response: the first candidate, or the reason why there is none."""
         fields: dict[str, Any] = {"usage_metadata": response.usage_metadata, "model_version": response.model_version}
         if response.candidates:
-            return cls._from_candidate(response.candidates[0], fields)
+            candidate = response.candidates[0]
+            reason, content = candidate.finish_reason, candidate.content
+            fields |= {
+                "finish_reason": reason,
+                "grounding_metadata": candidate.grounding_metadata,
+                "citation_metadata": candidate.citation_metadata,
+                "avg_logprobs": candidate.avg_logprobs,
+                "logprobs_result": candidate.logprobs_result,
+            }
+            if (content and content.parts) or reason == types.FinishReason.STOP:
+                return cls(content=content, **fields)
+            return cls(error_code=reason.value if reason else None, error_message=candidate.finish_message, **fields)
         if response.prompt_feedback and response.prompt_feedback.block_reason:
             feedback = response.prompt_feedback
             reason = feedback.block_reason
@@ -158,17 +169,3 @@ class LlmResponse(WireModel):
                 error_code=reason.value if reason else None, error_message=feedback.block_reason_message, **fields
             )
         return cls(content=types.Content(role="model", parts=[]), **fields)
-
-    @classmethod
-    def _from_candidate(cls, candidate: types.Candidate, fields: dict[str, Any]) -> "LlmResponse":
-        fields |= {
-            "finish_reason": candidate.finish_reason,
-            "grounding_metadata": candidate.grounding_metadata,
-            "citation_metadata": candidate.citation_metadata,
-            "avg_logprobs": candidate.avg_logprobs,
-            "logprobs_result": candidate.logprobs_result,
-        }
-        reason = candidate.finish_reason
-        if (candidate.content and candidate.content.parts) or reason == types.FinishReason.STOP:
-            return cls(content=candidate.content, **fields)
-        return cls(error_code=reason.value if reason else None, error_message=candidate.finish_message, **fields)

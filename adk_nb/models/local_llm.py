@@ -5,15 +5,18 @@ import atexit
 import contextlib
 import json
 import logging
+import mmap
 import os
 import re
 import secrets
+import struct
 import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,7 +24,6 @@ from adk_nb import sync
 from adk_nb.errors import ConfigurationError, ModelError
 from adk_nb.lazy import require_installed
 from adk_nb.models.adaptation import MissingCapability
-from adk_nb.models.gguf_file import GgufFile, read_gguf
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse, on_progress
 from adk_nb.models.openai_llm import OpenAILlm
@@ -35,6 +37,124 @@ _LOG_TAIL = 20_000
 _REASON = re.compile(r"^[\d.]+ E .*?((?:error loading model|failed to allocate|unable to allocate).*)$", re.MULTILINE)
 _NO_MEMORY = re.compile(r"alloc|out of memory|bad_alloc", re.IGNORECASE)
 _SMALLER = "close other programs, or take a smaller file of the model, such as one with Q4_K_M in its name"
+
+
+# ---- what a file says of its model before it is loaded
+# Source: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
+
+_MAGIC = b"GGUF"
+_OLDEST = 2
+"""The version since which lengths have 64 bits."""
+_NUMBERS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIif?Qqd", strict=True))
+"""Type of a value -> its code in `struct`."""
+_STRING, _ARRAY = 8, 9
+_SOME = 4
+"""Neighbours of a missing file that its error names."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GgufFile:
+    """A file with a model that converses."""
+
+    path: Path
+    size: int
+    """Bytes."""
+    context_length: int
+    """Tokens that the model was trained for; 0 if the file does not say."""
+    templates: tuple[str, ...]
+    """Its chat templates: one, or one more for tools."""
+
+    @property
+    def has_tools(self) -> bool:
+        """False if no template has a place for tools."""
+        return any("tool" in template for template in self.templates)
+
+
+def read_gguf(path: Path) -> GgufFile:
+    """Read the head of a file.
+
+    Raises:
+        ConfigurationError: It is missing, no gguf file, cut off, or a base model's.
+    """
+    size = 0
+    try:
+        with path.open("rb") as file:
+            start, size = file.read(len(_MAGIC)), path.stat().st_size
+            if start != _MAGIC:
+                raise ConfigurationError(
+                    f"{path} is no gguf file: it begins with {start!r}, not {_MAGIC!r}; name a file of llama.cpp's "
+                    "format, as -m gguf:model.gguf"
+                )
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                facts = _facts(data, path)
+    except FileNotFoundError:
+        raise ConfigurationError(f"there is no file {path}; {_neighbours(path)}") from None
+    except IsADirectoryError:
+        raise ConfigurationError(f"{path} is a folder; {_neighbours(path / 'x')}") from None
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be read: {error.strerror}; check the file's permissions") from None
+    except (struct.error, UnicodeDecodeError, KeyError, OverflowError):
+        raise ConfigurationError(
+            f"{path} is damaged, or its download was cut off at {size:,} bytes; download it again"
+        ) from None
+    templates = tuple(str(facts[name]) for name in facts if name.startswith("tokenizer.chat_template"))
+    if not templates:
+        raise ConfigurationError(
+            f"{path} has no chat template: it is a base model, which continues a text and does not converse; "
+            "take the same model's file with Instruct, Chat or it in its name"
+        )
+    length = facts.get(f"{facts.get('general.architecture')}.context_length", 0)
+    return GgufFile(path=path, size=size, context_length=int(length), templates=templates)
+
+
+def _facts(data: mmap.mmap, path: Path) -> dict[str, Any]:
+    """The numbers and texts of the head; of arrays, which are vocabularies, only the ends are found."""
+    version, _, count = struct.unpack_from("<IQQ", data, len(_MAGIC))
+    if not _OLDEST <= version < 1 << 16:
+        raise ConfigurationError(
+            f"{path} is a gguf file of version {version}, older than {_OLDEST}, or for other processors; "
+            "download a newer one of the same model"
+        )
+    position, facts = len(_MAGIC) + struct.calcsize("<IQQ"), dict[str, Any]()
+
+    def text() -> str:
+        nonlocal position
+        (length,) = struct.unpack_from("<Q", data, position)
+        (content,) = struct.unpack_from(f"<{length}s", data, position + 8)
+        position += 8 + length
+        return content.decode()
+
+    def number(code: str) -> Any:
+        nonlocal position
+        (value,) = struct.unpack_from(f"<{code}", data, position)
+        position += struct.calcsize(f"<{code}")
+        return value
+
+    for _ in range(count):
+        name, kind = text(), number("I")
+        if kind == _STRING:
+            facts[name] = text()
+        elif kind != _ARRAY:
+            facts[name] = number(_NUMBERS[kind])
+        else:
+            kind, length = number("I"), number("Q")
+            if kind != _STRING:
+                position += struct.calcsize(f"<{_NUMBERS[kind]}") * length
+            else:
+                for _ in range(length):
+                    position += 8 + struct.unpack_from("<Q", data, position)[0]
+    return facts
+
+
+def _neighbours(path: Path) -> str:
+    folder = path.parent
+    found = sorted(file.name for file in folder.glob("*.gguf")) if os.access(folder, os.R_OK) else []
+    if not found:
+        return "check the path; -m takes gguf:/path/model.gguf"
+    return f"{folder} has {', '.join(found[:_SOME])}{', ...' if len(found) > _SOME else ''}"
+
+
+# ---- its model
 
 
 class LocalLlm(OpenAILlm):
@@ -142,8 +262,12 @@ class _Server:
             if self.is_alive:
                 return
             self.stop()
-            file = read_gguf(path)
-            _check_memory(file)
+            file, free = read_gguf(path), _free_memory()
+            if free is not None and file.size > free:
+                raise ConfigurationError(
+                    f"{path.name} needs {file.size / 1e9:,.1f} GB of memory and more, and {free / 1e9:,.1f} GB are "
+                    f"free; {_SMALLER}"
+                )
             tell(f"starting llama.cpp's server with {path.name}, {file.size / 1e9:.1f} GB")
             with tempfile.TemporaryFile() as log:
                 self._process = process = subprocess.Popen(
@@ -204,15 +328,6 @@ def stop_servers() -> None:
     """End all servers of this process."""
     for server in tuple(_servers.values()):
         server.stop()
-
-
-def _check_memory(file: GgufFile) -> None:
-    free = _free_memory()
-    if free is not None and file.size > free:
-        raise ConfigurationError(
-            f"{file.path.name} needs {file.size / 1e9:,.1f} GB of memory and more, and {free / 1e9:,.1f} GB are free; "
-            f"{_SMALLER}"
-        )
 
 
 def _free_memory() -> int | None:

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import Any
@@ -100,24 +101,18 @@ def served_models(url: str) -> list[str]:
     checked_at, names = _cached_models.get(url, (0.0, list[str]()))
     if not checked_at or time.monotonic() - checked_at > _CACHE_SECONDS:
         try:
-            listed = [str(model["id"]) for model in _list_models(url)["data"] or ()]
+            address = urlsplit(url)
+            kind = HTTPSConnection if address.scheme == "https" else HTTPConnection
+            seconds = _CONNECT_SECONDS if is_loopback(url) else _ANSWER_SECONDS
+            with closing(kind(address.hostname or "", address.port, timeout=seconds)) as connection:
+                connection.connect()
+                connection.sock.settimeout(_ANSWER_SECONDS)
+                connection.request("GET", f"{address.path.rstrip('/')}/models")
+                answer: Any = json.loads(connection.getresponse().read(1_000_000))
+            listed = [str(model["id"]) for model in answer["data"] or ()]
             names = [name for name in listed if "embed" not in name and name.isprintable()]
         except (OSError, HTTPException, ValueError, LookupError, TypeError, AttributeError):
             names = []  # no server, or one of another kind
         # A missing server is cached, too: else each call of each agent would wait for the timeout.
         _cached_models[url] = time.monotonic(), names
     return names
-
-
-def _list_models(url: str) -> Any:
-    address = urlsplit(url)
-    kind = HTTPSConnection if address.scheme == "https" else HTTPConnection
-    seconds = _CONNECT_SECONDS if is_loopback(url) else _ANSWER_SECONDS
-    connection = kind(address.hostname or "", address.port, timeout=seconds)
-    try:
-        connection.connect()
-        connection.sock.settimeout(_ANSWER_SECONDS)
-        connection.request("GET", f"{address.path.rstrip('/')}/models")
-        return json.loads(connection.getresponse().read(1_000_000))
-    finally:
-        connection.close()

@@ -21,7 +21,7 @@ from adk_nb.models.json_schemas import (
 )
 from adk_nb.models.llm_request import LlmRequest, tools_of
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.openai_messages import CHOICES, adapt_to_family, call_part, effort_of
+from adk_nb.models.openai_chat import CHOICES, adapt_to_family, call_part, effort_of
 from adk_nb.models.pipeline import Payload
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.vendor_facts import Family
@@ -66,7 +66,7 @@ def response_arguments(
     arguments: Payload = {"model": model, "input": list(_items(request, server)), "store": False}
     if instruction := instruction_text(config):
         arguments["instructions"] = instruction
-    if tools := [*map(_function, allowed_functions(request)), *_service_tools(request)]:
+    if tools := list(_tools(request)):
         arguments["tools"] = tools
         if (mode := calling_config(request).mode) and mode in CHOICES:
             arguments["tool_choice"] = CHOICES[mode]
@@ -170,17 +170,16 @@ def _data(data: Any) -> dict[str, Any] | None:
     )
 
 
-def _function(declaration: types.FunctionDeclaration) -> dict[str, Any]:
-    function: dict[str, Any] = {
-        "type": "function",
-        "name": declaration.name,
-        "parameters": parameters_schema(declaration),
-        "strict": False,  # the default of this API would refuse most schemas
-    }
-    return function | ({"description": declaration.description} if declaration.description else {})
-
-
-def _service_tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
+def _tools(request: LlmRequest) -> Iterator[dict[str, Any]]:
+    """Functions, then the tools that OpenAI runs itself."""
+    for declaration in allowed_functions(request):
+        yield {
+            "type": "function",
+            "name": declaration.name,
+            "parameters": parameters_schema(declaration),
+            "strict": False,  # the default of this API would refuse most schemas
+            **({"description": declaration.description} if declaration.description else {}),
+        }
     for tool in tools_of(request):
         if not isinstance(tool, types.Tool):
             continue
@@ -257,7 +256,14 @@ class ResponseAssembler:
             elif item.type == "code_interpreter_call" and item.code:
                 stream.add_parts(_code_parts(item, self._server))
             elif item.type != "function_call":
-                stream.add_parts([_carried(item, self._server)])
+                # Reasoning, or the work of a tool at the service, is a thought: its summary is shown, the rest is not.
+                fields = _fields(item)
+                if item.type == "reasoning":
+                    fields.pop("status", None)
+                pieces = (*(getattr(item, "summary", None) or ()), *(getattr(item, "content", None) or ()))
+                thought = types.Part(text="\n\n".join(piece.text for piece in pieces), thought=True)
+                thought.thought_signature = chat_signature(self._server, {_ITEM: fields})
+                stream.add_parts([thought])
             elif reason == types.FinishReason.STOP:  # else its arguments may be cut off
                 stream.add_parts([call_part(item.call_id, item.name, item.arguments)])
             if item.type == "web_search_call":
@@ -289,6 +295,11 @@ class ResponseAssembler:
         return self._shown.broken_message(reason)
 
 
+def _fields(item: Any) -> dict[str, Any]:
+    """An item as it goes back with the next request."""
+    return {name: value for name, value in item.to_dict(mode="json").items() if value is not None}
+
+
 def _texts(message: Any, sources: list[types.GroundingChunk]) -> Iterator[types.Part]:
     """The texts of a message; the pages and files that it cites are added to `sources`."""
     for content in message.content:
@@ -305,7 +316,7 @@ def _texts(message: Any, sources: list[types.GroundingChunk]) -> Iterator[types.
 
 def _code_parts(item: Any, server: str) -> list[types.Part]:
     """Code that the service ran, its output, and the images that it drew."""
-    fields: dict[str, Any] = {name: value for name, value in item.to_dict(mode="json").items() if value is not None}
+    fields = _fields(item)
     outputs: list[Any] = item.outputs or []
     # The images are parts of the answer: they do not go back a second time.
     fields["outputs"] = [{"type": "logs", "logs": output.logs} for output in outputs if output.type == "logs"]
@@ -324,15 +335,6 @@ def _code_parts(item: Any, server: str) -> list[types.Part]:
         elif output.type == "image" and output.url.startswith("https://"):
             parts.append(types.Part(file_data=types.FileData(file_uri=output.url, mime_type="image/png")))
     return parts
-
-
-def _carried(item: Any, server: str) -> types.Part:
-    """Reasoning, or the work of a tool at the service, as a thought: its summary is shown, the rest is not."""
-    fields: dict[str, Any] = {name: value for name, value in item.to_dict(mode="json").items() if value is not None}
-    if item.type == "reasoning":
-        fields.pop("status", None)
-    texts = [piece.text for piece in (*(getattr(item, "summary", None) or ()), *(getattr(item, "content", None) or ()))]
-    return types.Part(text="\n\n".join(texts), thought=True, thought_signature=chat_signature(server, {_ITEM: fields}))
 
 
 def _usage(usage: Any) -> types.GenerateContentResponseUsageMetadata:

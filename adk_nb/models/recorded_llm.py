@@ -112,14 +112,18 @@ class RecordedLlm(BaseLlm):
             RecordingMismatchError: The request is not recorded, and there is no model to call or it has no key.
         """
         request, digest = normalize(llm_request, model=self.model, redactor=self._cassette.redactor)
-        recording = self._cassette.take(request, digest) if self._replays else None
-        if recording:
-            answers = self._replay(recording)
-        elif self._source:
-            answers = self._record(self._source, llm_request, request, digest)
-        else:
+        if recording := self._cassette.take(request, digest) if self._replays else None:
+            for piece in recording.responses:
+                await asyncio.sleep(piece.after / self.speed if self.speed else 0)
+                response = LlmResponse.model_validate(piece.response)
+                if response.usage_metadata:
+                    note_replayed(response.usage_metadata)
+                if stream or not response.partial:
+                    yield response
+            return
+        if not self._source:
             raise RecordingMismatchError(self._mismatch(request))
-        async with aclosing(answers):
+        async with aclosing(self._record(self._source, llm_request, request, digest)) as answers:
             try:
                 async for answer in answers:
                     if stream or not answer.partial:
@@ -157,14 +161,6 @@ class RecordedLlm(BaseLlm):
                 self._cassette.take(request, digest)  # used: an equal request calls the model again
         if complete:
             yield complete
-
-    async def _replay(self, recording: Recording) -> AsyncGenerator[LlmResponse, None]:
-        for piece in recording.responses:
-            await asyncio.sleep(piece.after / self.speed if self.speed else 0)
-            response = LlmResponse.model_validate(piece.response)
-            if response.usage_metadata:
-                note_replayed(response.usage_metadata)
-            yield response
 
     def connect(self, llm_request: LlmRequest) -> AbstractAsyncContextManager[BaseLlmConnection]:
         """Open a live conversation with the recorded model; it is not recorded."""

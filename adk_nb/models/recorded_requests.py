@@ -31,12 +31,34 @@ def normalize(request: LlmRequest, *, model: str, redactor: Redactor) -> tuple[N
     `<id>` and `<time>`; bytes become their digest. Tools are sorted by name, since their order has no meaning.
     """
     declarations, other_tools = _tools(request.config)
+    contents, calls = list[dict[str, Any]](), 0
+    ids, numbers = dict[str, str](), dict[str, str]()
+    for content in request.contents:
+        contents.append({"role": content.role or "user", "parts": []})
+        for part in content.parts or ():
+            # A copy, from which fields may be removed.
+            fields = cast(dict[str, Any], _json(part))
+            # It differs from recording to recording, and says nothing about the conversation.
+            fields.pop("thought_signature", None)
+            for kind in ("function_call", "function_response"):
+                if call_id := fields.get(kind, {}).get("id"):
+                    # Ids are random in each run, their order is not; a service may give several calls one id.
+                    first = ids.setdefault(call_id, f"call-{len(ids) + 1}")
+                    if kind == "function_call":
+                        calls += 1
+                        numbers[first] = f"call-{calls}"
+                    fields[kind]["id"] = numbers.get(first, first)
+            if part.inline_data and (data := part.inline_data.data) is not None:
+                # A digest: the bytes of images would make the cassette, and its differences, unreadable.
+                digest = hashlib.sha256(data).hexdigest()[:16]
+                fields["inline_data"]["data"] = f"{len(data)} bytes, sha256 {digest}"
+            contents[-1]["parts"].append(fields)
     exact: dict[str, Any] = {
         "model": request.model or model,
         "instruction": _instruction(request.config),
         "tools": declarations,
         "config": {name: value for name, value in _json(request.config).items() if name not in _NOT_COMPARED},
-        "contents": _contents(request.contents),
+        "contents": contents,
     }
     if other_tools:
         exact["config"]["tools"] = other_tools
@@ -47,14 +69,13 @@ def normalize(request: LlmRequest, *, model: str, redactor: Redactor) -> tuple[N
 
 
 def _json(value: Any) -> Any:
-    return to_jsonable_python(value, by_alias=False, exclude_none=True, fallback=_schema_or_name)
+    def schema_or_name(value: Any) -> Any:
+        """The JSON schema of a class, as in `response_schema`; of other objects their name."""
+        if inspect.isclass(value) or hasattr(value, "__origin__") or isinstance(value, UnionType):
+            return TypeAdapter(cast(Any, value)).json_schema()
+        return getattr(value, "__qualname__", type(value).__qualname__)
 
-
-def _schema_or_name(value: Any) -> Any:
-    """The JSON schema of a class, as in `response_schema`; of other objects their name."""
-    if inspect.isclass(value) or hasattr(value, "__origin__") or isinstance(value, UnionType):
-        return TypeAdapter(cast(Any, value)).json_schema()
-    return getattr(value, "__qualname__", type(value).__qualname__)
+    return to_jsonable_python(value, by_alias=False, exclude_none=True, fallback=schema_or_name)
 
 
 def _instruction(config: types.GenerateContentConfig) -> str:
@@ -84,31 +105,6 @@ def _tools(config: types.GenerateContentConfig) -> tuple[list[dict[str, Any]], l
     return sorted(declarations, key=lambda declaration: str(declaration.get("name"))), other_tools
 
 
-def _contents(contents: list[types.Content]) -> list[dict[str, Any]]:
-    numbers: dict[str, str] = {}
-    messages: list[dict[str, Any]] = []
-    for content in contents:
-        parts = [_part(part, numbers) for part in content.parts or []]
-        messages.append({"role": content.role or "user", "parts": parts})
-    return messages
-
-
-def _part(part: types.Part, numbers: dict[str, str]) -> dict[str, Any]:
-    # A copy, from which fields may be removed.
-    fields = cast(dict[str, Any], _json(part))
-    # It differs from recording to recording, and says nothing about the conversation.
-    fields.pop("thought_signature", None)
-    for kind in ("function_call", "function_response"):
-        if call_id := fields.get(kind, {}).get("id"):
-            # Ids are random in each run; their order is not.
-            fields[kind]["id"] = numbers.setdefault(call_id, f"call-{len(numbers) + 1}")
-    if part.inline_data and part.inline_data.data is not None:
-        data = part.inline_data.data
-        # A digest: the bytes of images would make the cassette, and its differences, unreadable.
-        fields["inline_data"]["data"] = f"{len(data)} bytes, sha256 {hashlib.sha256(data).hexdigest()[:16]}"
-    return fields
-
-
 def _mask_volatile(value: Any, name: str = "") -> Any:
     """`value` without the ids and times that change from run to run."""
     if isinstance(value, Mapping):
@@ -130,7 +126,15 @@ _MAX_REASONS = 3
 
 def closest_recording(request: NormalizedRequest, recordings: Sequence[Recording]) -> int:
     """Index of the recording (of at least one) whose request is most similar; of equal ones the earliest."""
-    scores = [_similarity(request, recording.request) for recording in recordings]
+    scores: list[float] = []
+    for recorded in (recording.request for recording in recordings):
+        equal_fields = sum(getattr(request, name) == getattr(recorded, name) for name in ("model", "config", "tools"))
+        pairs = list(zip_longest(request.contents, recorded.contents))
+        messages = sum(
+            0.1 * (new == old) + 0.9 * _shared_words(_message_text(new), _message_text(old)) for new, old in pairs
+        )
+        instruction = _shared_words(request.instruction, recorded.instruction)
+        scores.append(equal_fields + 3 * instruction + 5 * messages / (len(pairs) or 1))
     return scores.index(max(scores))
 
 
@@ -140,23 +144,36 @@ def describe_difference(request: NormalizedRequest, recorded: NormalizedRequest)
     if request.model != recorded.model:
         reasons.append(f"the model is {request.model!r} instead of {recorded.model!r}")
     if request.instruction != recorded.instruction:
-        reasons.append(_compare_instructions(request.instruction, recorded.instruction))
-    reasons += _compare_tools(request.tools, recorded.tools)
-    reasons += _compare_settings(request.config, recorded.config)
-    reasons += _compare_messages(request.contents, recorded.contents)
+        lines = zip_longest(request.instruction.split("\n"), recorded.instruction.split("\n"))
+        number, (new, old) = next((n, pair) for n, pair in enumerate(lines, start=1) if pair[0] != pair[1])
+        if old is None:
+            reasons.append(f"the instruction has a new line {number}: {_short(new)}")
+        elif new is None:
+            reasons.append(f"the instruction lost line {number}: {_short(old)}")
+        else:
+            reasons.append(f"the instruction changed at line {number}: {_compare_texts(new, old)}")
+    tools, recorded_tools = ({str(tool.get("name")): tool for tool in side.tools} for side in (request, recorded))
+    reasons += _compare_by_name(tools, recorded_tools, "tool", _compare_declarations)
+    reasons += _compare_by_name(
+        request.config,
+        recorded.config,
+        "setting",
+        lambda name, new, old: [f"{name} is {_short(new)} instead of {_short(old)}"],
+    )
+    # Of the messages the first that differs: those after it follow from it.
+    messages = enumerate(zip_longest(request.contents, recorded.contents), start=1)
+    for number, (new, old) in [pair for pair in messages if pair[1][0] != pair[1][1]][:1]:
+        text, recorded_text = _message_text(new), _message_text(old)
+        if old is None:
+            reasons.append(f"message {number} is new: {_short(text)}")
+        elif new is None:
+            reasons.append(f"message {number} is missing: {_short(recorded_text)}")
+        elif text == recorded_text:
+            reasons.append(f"message {number} differs in its role or form: {_short(new)} instead of {_short(old)}")
+        else:
+            reasons.append(f"message {number} differs: {_compare_texts(text, recorded_text)}")
     more = len(reasons) - _MAX_REASONS
     return "; ".join(reasons[:_MAX_REASONS]) + (f"; and {more} more" if more > 0 else "")
-
-
-def _similarity(request: NormalizedRequest, recorded: NormalizedRequest) -> float:
-    equal_fields = sum(getattr(request, name) == getattr(recorded, name) for name in ("model", "config", "tools"))
-    pairs = list(zip_longest(request.contents, recorded.contents))
-    messages = sum(
-        0.1 * (new == old) + 0.9 * _shared_words(_message_text(new), _message_text(old)) for new, old in pairs
-    )
-    return (
-        equal_fields + 3 * _shared_words(request.instruction, recorded.instruction) + 5 * messages / (len(pairs) or 1)
-    )
 
 
 def _shared_words(new: str, old: str) -> float:
@@ -170,16 +187,6 @@ def _shared_words(new: str, old: str) -> float:
 def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _MAX_CHARS else text[: _MAX_CHARS - 1] + "…"
-
-
-def _compare_instructions(new_text: str, old_text: str) -> str:
-    lines = zip_longest(new_text.split("\n"), old_text.split("\n"))
-    number, (new, old) = next((n, pair) for n, pair in enumerate(lines, start=1) if pair[0] != pair[1])
-    if old is None:
-        return f"the instruction has a new line {number}: {_short(new)}"
-    if new is None:
-        return f"the instruction lost line {number}: {_short(old)}"
-    return f"the instruction changed at line {number}: {_compare_texts(new, old)}"
 
 
 def _compare_texts(new: str, old: str) -> str:
@@ -200,17 +207,18 @@ def _compare_by_name(new: Json, old: Json, kind: str, compare: Callable[[str, An
     return reasons
 
 
-def _compare_tools(new: list[Json], old: list[Json]) -> list[str]:
-    new_by_name, old_by_name = ({str(tool.get("name")): tool for tool in tools} for tools in (new, old))
-    return _compare_by_name(new_by_name, old_by_name, "tool", _compare_declarations)
-
-
 def _compare_declarations(name: str, new: Json, old: Json) -> list[str]:
     new_schema, old_schema = _parameter_schema(new), _parameter_schema(old)
     new_parameters: Json = new_schema.get("properties", {})
     old_parameters: Json = old_schema.get("properties", {})
     new_required, old_required = set(new_schema.get("required", [])), set(old_schema.get("required", []))
-    reasons = _compare_by_name(new_parameters, old_parameters, "parameter", _compare_parameters)
+
+    def changed(name: str, new: Json, old: Json) -> list[str]:
+        keys = [key for key in sorted({*new, *old}) if new.get(key) != old.get(key)]
+        changes = [f"{key} is {_short(new.get(key))} instead of {_short(old.get(key))}" for key in keys]
+        return [f"parameter {name!r}: {', '.join(changes)}"]
+
+    reasons = _compare_by_name(new_parameters, old_parameters, "parameter", changed)
     reasons += [
         f"parameter {key!r} is required now" for key in sorted((new_required - old_required) & {*old_parameters})
     ]
@@ -227,30 +235,6 @@ def _compare_declarations(name: str, new: Json, old: Json) -> list[str]:
 
 def _parameter_schema(declaration: Json) -> Json:
     return declaration.get("parameters_json_schema") or declaration.get("parameters") or {}
-
-
-def _compare_parameters(name: str, new: Json, old: Json) -> list[str]:
-    changed = [key for key in sorted({*new, *old}) if new.get(key) != old.get(key)]
-    reasons = [f"{key} is {_short(new.get(key))} instead of {_short(old.get(key))}" for key in changed]
-    return [f"parameter {name!r}: {', '.join(reasons)}"]
-
-
-def _compare_settings(new: Json, old: Json) -> list[str]:
-    return _compare_by_name(new, old, "setting", lambda name, a, b: [f"{name} is {_short(a)} instead of {_short(b)}"])
-
-
-def _compare_messages(new_messages: list[Json], old_messages: list[Json]) -> list[str]:
-    for number, (new, old) in enumerate(zip_longest(new_messages, old_messages), start=1):
-        if new == old:
-            continue
-        if old is None:
-            return [f"message {number} is new: {_short(_message_text(new))}"]
-        if new is None:
-            return [f"message {number} is missing: {_short(_message_text(old))}"]
-        if _message_text(new) == _message_text(old):
-            return [f"message {number} differs in its role or form: {_short(new)} instead of {_short(old)}"]
-        return [f"message {number} differs: {_compare_texts(_message_text(new), _message_text(old))}"]
-    return []
 
 
 def _message_text(content: Json | None) -> str:

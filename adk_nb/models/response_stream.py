@@ -108,7 +108,9 @@ class ResponseStream:
         # Gemini streams arguments only on request; the first piece has the name.
         elif part.function_call and (part.function_call.will_continue or part.function_call.partial_args):
             self._parts.append(_StreamedCall(part))
-        elif not _is_plain_text(part):
+        # A signature belongs to its own part, which is not joined with another.
+        # Source: https://ai.google.dev/gemini-api/docs/thought-signatures.
+        elif part.text is None or part != types.Part(text=part.text, thought=part.thought):
             self._parts.append(part)
         elif isinstance(last, _TextRun) and last.thought == bool(part.thought):
             last.texts.append(part.text or "")
@@ -132,14 +134,6 @@ class _TextRun:
     def part(self) -> types.Part:
         """The text as one part."""
         return types.Part(text=self.text, thought=self.thought or None)
-
-
-def _is_plain_text(part: types.Part) -> bool:
-    """True for a text without a signature: a signature belongs to its own part, which is not joined with another.
-
-    Source: https://ai.google.dev/gemini-api/docs/thought-signatures.
-    """
-    return part.text is not None and part == types.Part(text=part.text, thought=part.thought)
 
 
 class _StreamedCall:

@@ -187,7 +187,9 @@ def _responses(answer: Answer, *, turn_complete: bool | None, stream: bool) -> l
     """Texts and parts as a model's responses: streamed if asked to, then complete."""
     items = [item for item in _items(answer) if isinstance(item, str | types.Part)]
     pieces = [types.Content(role="model", parts=[types.Part(text=text)]) for text in _pieces(items)] if stream else []
-    complete = types.Content(role="model", parts=_complete_parts(items))
+    text = "".join(item for item in items if isinstance(item, str))
+    parts = [*([types.Part(text=text)] if text else ()), *(item for item in items if isinstance(item, types.Part))]
+    complete = types.Content(role="model", parts=parts)
     return [
         *(LlmResponse(content=piece, partial=True) for piece in pieces),
         LlmResponse(content=complete, turn_complete=turn_complete),
@@ -202,9 +204,3 @@ def _pieces(items: list[types.Part | str]) -> list[str]:
     """Pieces of a streamed answer: several strings as they are, a single one word by word."""
     texts = [item for item in items if isinstance(item, str)]
     return texts if len(texts) > 1 else [piece for text in texts for piece in re.findall(r"\S+\s*|\s+", text)]
-
-
-def _complete_parts(items: list[types.Part | str]) -> list[types.Part]:
-    text = "".join(item for item in items if isinstance(item, str))
-    parts = [item for item in items if isinstance(item, types.Part)]
-    return [types.Part(text=text), *parts] if text else parts

@@ -61,7 +61,18 @@ class TextReader:
             if any(tag.startswith(self._held.lstrip()) for tag in ("<think>", "<thinking>")):
                 return []
             self._at_start = False
-        thoughts = self._read_thought() if self._closing_tag else []
+        thoughts: list[types.Part] = []
+        if self._closing_tag:
+            closing_tag = self._closing_tag
+            thought, mark, rest = self._held.partition(closing_tag)
+            if mark:
+                self._closing_tag, self._held = None, rest.lstrip()
+            else:
+                # The end may be the beginning of the tag.
+                kept = next(n for n in range(len(closing_tag), -1, -1) if self._held.endswith(closing_tag[:n]))
+                thought, self._held = self._held[: len(self._held) - kept], closing_tag[:kept]
+            self._drops_blanks = bool(mark) or not thought
+            thoughts += [types.Part(text=thought, thought=True)] if thought else []
         if self._closing_tag or not self._held or (self._tools and may_become_calls(self._held, self._tools)):
             return thoughts
         self._is_words = True
@@ -95,18 +106,6 @@ class TextReader:
         names = any(name in self._tools for name in _NAMED.findall(text))
         return bool(_TAGS.search(text)) or (names and any(f'"{key}"' in text for key in _ARGUMENTS))
 
-    def _read_thought(self) -> list[types.Part]:
-        closing_tag = self._closing_tag or ""
-        thought, mark, rest = self._held.partition(closing_tag)
-        if mark:
-            self._closing_tag, self._held = None, rest.lstrip()
-        else:
-            # The end may be the beginning of the tag.
-            kept = next(n for n in range(len(closing_tag), -1, -1) if self._held.endswith(closing_tag[:n]))
-            thought, self._held = self._held[: len(self._held) - kept], closing_tag[:kept]
-        self._drops_blanks = bool(mark) or not thought
-        return [types.Part(text=thought, thought=True)] if thought else []
-
 
 def written_calls(text: str, tools: Schemas) -> list[types.FunctionCall] | None:
     """The calls that `text` consists of; None if anything in it is not a call of one of `tools`."""
@@ -120,7 +119,11 @@ def may_become_calls(text: str, tools: Schemas) -> bool:
 
 def _read(text: str, tools: Schemas, *, is_whole: bool) -> list[types.FunctionCall] | None:
     position, calls = 0, list[types.FunctionCall]()
-    while (position := _end_of(_WRAPPING.match(text, position))) < len(text):
+    while True:
+        wrapping = _WRAPPING.match(text, position)
+        position = wrapping.end() if wrapping else 0
+        if position >= len(text):
+            return calls
         if text[position] != "{":
             return None if is_whole or not _OPEN_MARK.fullmatch(text, position) else calls
         try:
@@ -130,11 +133,6 @@ def _read(text: str, tools: Schemas, *, is_whole: bool) -> list[types.FunctionCa
         if (call := _as_call(value, tools)) is None:
             return None
         calls.append(call)
-    return calls
-
-
-def _end_of(match: "re.Match[str] | None") -> int:
-    return match.end() if match else 0
 
 
 def _may_become_call(text: str, position: int, tools: Schemas) -> bool:

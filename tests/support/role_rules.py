@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from adk_nb import types
-from adk_nb.models import LlmRequest, anthropic_messages, openai_messages
+from adk_nb.models import LlmRequest, anthropic_messages, openai_chat
 from adk_nb.models.google_requests import prepare_contents
 
 
@@ -42,7 +42,7 @@ def check_roles(contents: Sequence[types.Content]) -> None:
 def check_as_sent(contents: Sequence[types.Content]) -> None:
     """Fail for a history that an adapter would send as its service does not take it."""
     request = LlmRequest(contents=list(contents))
-    check_openai_turns(list(openai_messages.chat_messages(request)))
+    check_openai_turns(list(openai_chat.chat_messages(request)))
     check_anthropic_turns(anthropic_messages.chat_messages(request))
     sent = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in prepare_contents(list(contents))]
     check_gemini_turns(sent)
