@@ -1,4 +1,4 @@
-"""What a server on this machine checks of each request, whatever it serves: where it comes from, its token, its size."""
+"""What a server on this machine checks of each request: where it comes from, its token, its size."""
 
 import asyncio
 import hmac
