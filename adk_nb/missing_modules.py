@@ -140,7 +140,7 @@ INSTEAD = {
     "plugins.auto_tracing_plugin": "call adk_nb.telemetry.instrument()",
     "plugins.bigquery_agent_analytics_plugin": "call adk_nb.telemetry.instrument(endpoint), or use DebugLoggingPlugin",
     "plugins.multimodal_tool_results_plugin": "leave it out: tools may return types.Part, images and frames",
-    "sessions.migration": "use DatabaseSessionService, which reads its own older files",
+    "sessions.migration": "use DatabaseSessionService, which has tables of its own",
     "sessions.schemas": "use DatabaseSessionService, whose tables are its own",
     "sessions.vertex_ai_session_service": "use DatabaseSessionService",
     "skills.skill_registry": "use load_skills_from_dir, or SkillToolset(skills=[...])",

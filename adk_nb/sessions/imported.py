@@ -1,7 +1,7 @@
 """Events from a file of unknown origin: requests to the user and their answers are removed from them."""
 
 import operator
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, cast
 
 from adk_nb import types
@@ -39,7 +39,13 @@ class _Requests:
         self.calls = {call.id or "": call for call in calls if _is_decision(call)}
         responses = [(event, response) for event in events for response in event.get_function_responses()]
         self.answered = {response.id for event, response in responses if event.author == "user"}
-        self._requested_while_running = self._find_requested_while_running()
+        self._requested_while_running = set[str | None]()
+        """Ids of calls whose tool requested something while it ran: its return value is the call's result."""
+        for request in self.calls.values():
+            args: Any = request.args or {}
+            origin, call = args.get("askedOf"), args.get("originalFunctionCall")
+            if isinstance(origin, dict) and isinstance(call, dict) and cast(Any, origin).get("ran") is True:
+                self._requested_while_running.add(str(cast(Any, call).get("id")))
         self._has_result = {response.id for event, response in responses if response.id not in _placeholder_ids(event)}
 
     def scrub(self, event: Event) -> Event | None:
@@ -58,16 +64,6 @@ class _Requests:
         long_running = {key for key in event.long_running_tool_ids or () if key not in self.calls}
         content = copy_model(event.content, parts=parts) if event.content and parts else None
         return copy_model(event, content=content, actions=scrubbed_actions, long_running_tool_ids=long_running or None)
-
-    def _find_requested_while_running(self) -> set[str | None]:
-        """Ids of calls whose tool requested something while it ran: its return value is the call's result."""
-        call_ids = set[str | None]()
-        for request in self.calls.values():
-            args: Any = request.args or {}
-            origin, call = args.get("askedOf"), args.get("originalFunctionCall")
-            if isinstance(origin, dict) and isinstance(call, dict) and cast(Any, origin).get("ran") is True:
-                call_ids.add(str(cast(Any, call).get("id")))
-        return call_ids
 
     def _scrub_part(self, part: types.Part, placeholders: Collection[str | None]) -> types.Part | None:
         """Remove a decision, or replace the placeholder of a call that waited for one by an error result."""
@@ -123,39 +119,35 @@ def _closing_events(events: Sequence[Event]) -> list[Event]:
     """Build an event with error results for each event with open calls."""
     answered = {response.id for event in events for response in event.get_function_responses()}
     newest = {event.isolation_scope: event for event in events if event.author != "user"}
-    waiting = [event for event in events if _waits_for_user(event, answered, newest)]
+    waiting_branches: list[str] = []
+    for event in events:
+        asks = any(key not in answered for key in event.long_running_tool_ids or ())
+        is_last = event.isolation_scope and newest.get(event.isolation_scope) is event
+        # An open question to the user, or the last message of a task's agent.
+        if asks or (is_last and event.text and not event.get_function_calls()):
+            waiting_branches.append(event.branch or "")
     closing_events: list[Event] = []
     for event in events:
-        long_running = event.long_running_tool_ids or ()
-        calls = [call for call in event.get_function_calls() if call.id not in answered and call.id not in long_running]
-        if calls := [
-            call for call in calls if not any(_leads_to(event.branch, call, waiter.branch) for waiter in waiting)
-        ]:
-            closing_events.append(_error_results(event, calls, events[-1].timestamp))
+        settled = answered.union(event.long_running_tool_ids or ())
+        prefix = f"{event.branch}." if event.branch else ""
+        # A run for a call is on a branch that starts so.
+        parts = [
+            types.Part(
+                function_response=types.FunctionResponse(id=call.id, name=call.name, response={"error": NOT_RUN})
+            )
+            for call in event.get_function_calls()
+            if call.id not in settled
+            and not any(branch.startswith(f"{prefix}{call.name}@") for branch in waiting_branches)
+        ]
+        if parts:
+            closing_events.append(
+                Event(
+                    author=event.author,
+                    invocation_id=event.invocation_id,
+                    branch=event.branch,
+                    isolation_scope=event.isolation_scope,
+                    content=types.Content(role="user", parts=parts),
+                    timestamp=events[-1].timestamp,
+                )
+            )
     return closing_events
-
-
-def _waits_for_user(event: Event, answered: Collection[str | None], newest: Mapping[str | None, Event]) -> bool:
-    """True if `event` has an open question to the user, or is the last message of a task's agent."""
-    if any(key not in answered for key in event.long_running_tool_ids or ()):
-        return True
-    scope = event.isolation_scope
-    return bool(scope and newest.get(scope) is event and event.text and not event.get_function_calls())
-
-
-def _leads_to(branch: str | None, call: types.FunctionCall, other_branch: str | None) -> bool:
-    """True if `other_branch` is the branch of a run for `call`, made on `branch`, or lies below it."""
-    start = f"{branch}.{call.name}@" if branch else f"{call.name}@"
-    return other_branch is not None and other_branch.startswith(start)
-
-
-def _error_results(event: Event, calls: Sequence[types.FunctionCall], timestamp: float) -> Event:
-    responses = [types.FunctionResponse(id=call.id, name=call.name, response={"error": NOT_RUN}) for call in calls]
-    return Event(
-        author=event.author,
-        invocation_id=event.invocation_id,
-        branch=event.branch,
-        isolation_scope=event.isolation_scope,
-        content=types.Content(role="user", parts=[types.Part(function_response=response) for response in responses]),
-        timestamp=timestamp,
-    )

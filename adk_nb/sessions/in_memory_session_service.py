@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from adk_nb import clock
-from adk_nb.errors import AlreadyExistsError, InputError, SessionNotFoundError
+from adk_nb.errors import AlreadyExistsError, InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED
 from adk_nb.events.lazy_event import lazy_copy
@@ -84,22 +84,21 @@ class InMemorySessionService(BaseSessionService):
         """
         with self._lock:
             if len(path) == 3:
-                return self._view_of(self._sessions[path])
+                stored = self._sessions[path]
+
+                def store(delta: dict[str, Any]) -> None:
+                    storable = storable_delta(delta, only_json=False)
+                    with self._lock:
+                        _apply_scoped_delta(stored, storable)
+
+                session = _copy_of(stored)
+                session.state, session.events = _StoredState(session.state, store), _ReadOnlyEvents(session.events)
+                return session
             depth = len(path)
             names = {key[depth]: None for key in self._sessions if key[:depth] == path}
         if path and not names:
             raise KeyError(path[-1])
         return names
-
-    def _view_of(self, stored: _StoredSession) -> Session:
-        def store(delta: dict[str, Any]) -> None:
-            storable = storable_delta(delta, only_json=False)
-            with self._lock:
-                _apply_scoped_delta(stored, storable)
-
-        session = _copy_of(stored)
-        session.state, session.events = _StoredState(session.state, store), _ReadOnlyEvents(session.events)
-        return session
 
     def create_session(
         self, *, app_name: str, user_id: str, state: dict[str, Any] | None = None, session_id: str | None = None
@@ -158,7 +157,8 @@ class InMemorySessionService(BaseSessionService):
         with self._lock:
             stored = self._sessions.get((session.app_name, session.user_id, session.id))
             if stored is None:
-                raise self._not_found(session)
+                ids = [key[2] for key in self._sessions if key[:2] == (session.app_name, session.user_id)]
+                raise session_not_found(session.user_id, session.id, ids)
             existing = stored.event_ids.get(event.id)
             if existing is not None:
                 # Equal but for the time: the same step, repeated after a restart.
@@ -177,10 +177,6 @@ class InMemorySessionService(BaseSessionService):
             if is_newest:
                 session.revision = _revision(stored)
         return Ready(event)
-
-    def _not_found(self, session: Session) -> SessionNotFoundError:
-        owner = (session.app_name, session.user_id)
-        return session_not_found(session.user_id, session.id, [key[2] for key in self._sessions if key[:2] == owner])
 
     def is_current(self, session: Session) -> Ready[bool]:
         """Compare revisions and states; O(number of state keys)."""
@@ -328,18 +324,14 @@ def _detached_state(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _copy_of(stored: _StoredSession, config: GetSessionConfig | None = None) -> Session:
+    """A copy with lazy copies of the events that `config` selects."""
+    count, earliest = (config.num_recent_events, config.after_timestamp) if config else (None, None)
+    events = stored.events if count is None else stored.events[len(stored.events) - min(count, len(stored.events)) :]
     session = Session(id=stored.id, app_name=stored.app_name, user_id=stored.user_id)
     session.state = _detached_state(_state_of(stored))
     session.initial_state = stored.initial_state
-    session.events = _select_events(stored.events, config)
+    session.events = [lazy_copy(event) for event in events if earliest is None or event.timestamp >= earliest]
     session.last_update_time = stored.last_update_time
     # Without a revision a copy is never current; one with a part of the events has none.
     session.revision = _revision(stored) if config is None else None
     return session
-
-
-def _select_events(events: list[Event], config: GetSessionConfig | None) -> list[Event]:
-    """Lazy copies of the events that `config` selects."""
-    count, earliest = (config.num_recent_events, config.after_timestamp) if config else (None, None)
-    selected = events if count is None else events[len(events) - min(count, len(events)) :]
-    return [lazy_copy(event) for event in selected if earliest is None or event.timestamp >= earliest]

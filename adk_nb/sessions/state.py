@@ -157,11 +157,12 @@ def check_schema(schema: type[BaseModel], delta: Mapping[str, Any]) -> None:
         try:
             _field(schema, key).validate_python(value)
         except ValidationError as error:
-            details = error.errors(include_url=False)[0]
+            details, annotation = error.errors(include_url=False)[0], schema.model_fields[key].annotation
+            type_name = annotation.__name__ if type(annotation) is type else str(annotation)
             path = "".join(f"[{step!r}]" for step in (key, *details["loc"]))
             raise StateSchemaError(
                 f"state[{key!r}] cannot hold the {type(value).__name__} {' '.join(repr(value).split()):.80}: "
-                f"state_schema {schema.__name__} has {_type_name(schema.model_fields[key].annotation)} "
+                f"state_schema {schema.__name__} has {type_name} "
                 f"(state{path}: {details['msg']})"
             ) from error
 
@@ -169,10 +170,6 @@ def check_schema(schema: type[BaseModel], delta: Mapping[str, Any]) -> None:
 @functools.lru_cache(maxsize=256)
 def _field(schema: type[BaseModel], key: str) -> TypeAdapter[Any]:
     return TypeAdapter(schema.model_fields[key].rebuild_annotation())
-
-
-def _type_name(annotation: Any) -> str:
-    return annotation.__name__ if type(annotation) is type else str(annotation)
 
 
 def storable_delta(delta: dict[str, Any], *, only_json: bool = True) -> dict[str, Any]:

@@ -170,7 +170,7 @@ def newer(path: Path) -> None:
 UNUSABLE: list[tuple[str, Callable[[Path], Any], str]] = [
     ("nb.db", another_program, "database of another program, with the tables: mine"),
     ("nb.db", lambda path: path.write_text("words " * 1_000), "is damaged: file is not a database"),
-    ("nb.db", newer, "has schema version 99, and this adk_nb reads up to 3; install the newer adk_nb"),
+    ("nb.db", newer, "has schema version 99, and this adk_nb reads version 4; install the newer adk_nb"),
     ("nb.db", Path.mkdir, "is a folder; name a file in it, as sqlite:///nb.db/nb.db"),
     ("nowhere/nb.db", lambda path: None, "there is no folder"),
     ("nb.db?durability=full", lambda path: None, "sessions in a file take no settings, and '?durability=full' cannot"),

@@ -1,20 +1,20 @@
 """The read model of a session says the same however it came about, and reads each event once."""
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from adk_nb import parts, sync, types
+from adk_nb.agents import LlmAgent
+from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
 from adk_nb.events import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.models.scripted_llm import call
+from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runtime.history import History, history_of
 from adk_nb.sessions import Session
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, request_input
-from tests.stored import paused
-from tests.stored.test_stored_sessions import store, stored
+from adk_nb.workflow import Workflow
 from tests.support.shop import Shop, delete_call
 from tests.support.talk import SESSION_KEY, Talk, guide
 
@@ -64,14 +64,32 @@ def rewound() -> list[Event]:
     return talk.stored().events
 
 
-def events_of(name: str, folder: Path) -> Sequence[Event]:
-    made = {"conversation": conversation, "rewound": rewound}.get(name)
-    return made() if made else stored(store("sqlite", folder), name).events
+def team() -> list[Event]:
+    """An approval and a credential are asked for inside a sub-agent."""
+    mail = FunctionTool(Shop().plain, auth_config=AuthConfig(auth_scheme=APIKey(in_=APIKeyIn.header, name="X-Key")))
+    answers = [[delete_call(), call("plain")], "Done."]
+    gated = FunctionTool(Shop().dele, require_confirmation=True)
+    books = LlmAgent(name="books", mode="single_turn", model=ScriptedLlm(*answers), tools=[gated, mail])
+    talk = Talk(LlmAgent(name="lead", model=ScriptedLlm(call("books", request="book"), "Booked."), sub_agents=[books]))
+    talk.say("book")
+    return talk.stored().events
 
 
-@pytest.mark.parametrize("name", [*paused.PAUSES, "reused", "conversation", "rewound"])
-def test_reading_event_by_event_says_what_reading_all_says(name: str, tmp_path: Path):
-    events = events_of(name, tmp_path)
+def graph() -> list[Event]:
+    """A node of a graph waits for an approval."""
+
+    def order(node_input: str) -> dict[str, str]:
+        return {"path": node_input}
+
+    talk = Talk(Workflow(name="graph", edges=[("START", order, FunctionTool(Shop().dele, require_confirmation=True))]))
+    talk.say("/x")
+    return talk.stored().events
+
+
+@pytest.mark.parametrize("events_of", [conversation, rewound, team, graph])
+def test_reading_event_by_event_says_what_reading_all_says(events_of: Callable[[], list[Event]]):
+    events = events_of()
+    assert events
     grown = History()
 
     for count in range(1, len(events) + 1):

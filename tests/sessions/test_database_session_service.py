@@ -120,7 +120,7 @@ def test_the_tables_are_those_that_others_read(postgres: Postgres):
     ]
     for table, result in (("sessions", {"own": 1}), ("user_states", {"n": 2}), ("app_states", {"m": 3})):
         assert postgres.sql(f"SELECT state FROM {table}") == [(result,)]
-    assert postgres.sql("SELECT * FROM adk_internal_metadata") == [("adk_nb_schema_version", "2")]
+    assert postgres.sql("SELECT * FROM adk_internal_metadata") == [("adk_nb_schema_version", "4")]
 
 
 @pytest.mark.postgres
@@ -144,17 +144,14 @@ def test_a_name_that_no_key_column_holds_is_refused_by_its_name(postgres: Postgr
 
 
 @pytest.mark.postgres
-def test_a_newer_schema_and_anothers_tables_are_refused_and_left(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):
-    url, today = postgres.url(), schema.POSTGRES
+def test_another_version_and_anothers_tables_are_refused_and_left(postgres: Postgres):
+    url = postgres.url()
     using(url, lambda service: service.create_session(**S, state={"k": 1}))
-    monkeypatch.setattr(schema, "POSTGRES", [*today, ["ALTER TABLE sessions ADD COLUMN title TEXT"]])
-    assert using(url, read).state == {"k": 1}  # brought up
-    assert postgres.sql("SELECT title FROM sessions") == [(None,)]
-
-    monkeypatch.setattr(schema, "POSTGRES", today)
-    with pytest.raises(StorageError, match=r"schema version 3.*adk_nb reads.*up to 2; install"):
-        using(url, read)
-    assert postgres.sql("SELECT value FROM adk_internal_metadata") == [("3",)]
+    for version, kind in (("5", "newer"), ("2", "older")):
+        postgres.sql(f"UPDATE adk_internal_metadata SET value = '{version}'")
+        with pytest.raises(StorageError, match=rf"version {version}, and this adk_nb reads version 4; .* the {kind}"):
+            using(url, read)
+        assert postgres.sql("SELECT value FROM adk_internal_metadata") == [(version,)]
 
     postgres.empty()
     postgres.sql("CREATE TABLE sessions (mine INT)", "INSERT INTO sessions VALUES (1)")
@@ -181,16 +178,14 @@ def test_a_database_is_the_same_by_whatever_url_it_is_opened(postgres: Postgres,
 
 
 @pytest.mark.postgres
-def test_a_migration_that_fails_leaves_the_version_that_was(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):
-    url, today = postgres.url(), schema.POSTGRES
+def test_tables_that_cannot_all_be_created_leave_none(postgres: Postgres, monkeypatch: pytest.MonkeyPatch):
+    url = postgres.url()
+    with monkeypatch.context() as patched:
+        patched.setattr(schema, "POSTGRES", [*schema.POSTGRES, "ALTER TABLE nowhere ADD COLUMN x TEXT"])
+        with pytest.raises(StorageError, match='relation "nowhere" does not exist'):
+            using(url, lambda service: service.create_session(**S))
+
     using(url, lambda service: service.create_session(**S))
-    broken = [*today, ["ALTER TABLE sessions ADD COLUMN title TEXT", "ALTER TABLE nowhere ADD COLUMN x TEXT"]]
-    monkeypatch.setattr(schema, "POSTGRES", broken)
-
-    with pytest.raises(StorageError, match='relation "nowhere" does not exist'):
-        using(url, read)
-
-    monkeypatch.setattr(schema, "POSTGRES", today)
     assert using(url, read).events == []
 
 

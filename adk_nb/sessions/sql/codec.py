@@ -73,22 +73,19 @@ def encode_event(event: Event, delta: dict[str, Any], *, jsonb: bool = False) ->
         raise InputError(f"an event of {event.author!r} cannot be stored: {problem}, which JSON cannot represent")
     if event.actions.state_delta:
         event = copy_model(event, actions=copy_model(event.actions, state_delta=delta))
+    # Fields with their default values are left out.
+    present = {k for k, value in event.actions.__dict__.items() if value is not None and (k not in _DICTS or value)}
+    left_out: dict[str, Any] = {"actions": _DICTS.difference(present) if present else True}
+    if not any(event.node_info.__dict__.values()):
+        left_out["node_info"] = True
     try:
-        data = event.model_dump_json(by_alias=True, exclude_none=True, exclude=_defaults(event)).encode()
+        data = event.model_dump_json(by_alias=True, exclude_none=True, exclude=left_out).encode()
     except PydanticSerializationError as error:
         reason = str(error).partition(": ")[2] or str(error)
         raise InputError(f"an event of {event.author!r} cannot be stored: {reason:.200}") from error
     is_altered = jsonb and is_altered_by_jsonb(data.decode(), [*values.values(), delta])
     timestamp = float(event.timestamp) + 0.0  # SQLite's REAL keeps neither an int nor the sign of -0.0
     return EventRow(event.id, event.invocation_id, timestamp, data, is_altered)
-
-
-def _defaults(event: Event) -> Any:
-    """Fields with their default values, to leave out."""
-    actions = event.actions.__dict__.items()
-    present = [name for name, value in actions if value is not None and not (name in _DICTS and value == {})]
-    fields: dict[str, Any] = {"actions": _DICTS.difference(present) if present else True}
-    return fields if any(event.node_info.__dict__.values()) else fields | {"node_info": True}
 
 
 def unstorable(event: Event) -> str | None:

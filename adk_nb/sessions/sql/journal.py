@@ -36,28 +36,29 @@ class SqlLease:
         """Take the session; see `journal.Journal.claim`."""
         self._driver.database.check_names(**{"id of a run": self.run_id})
         since = clock.now()
-        await self._run_job(lambda rows: self._claim(rows, owner, version, since), on_commit=self._hold)
+
+        def claim(rows: Rows) -> int:
+            head = rows.head(self._key)
+            if head is None:
+                raise rows.missing(self._key)
+            lease = _lease(rows, head.number)
+            _check_free(rows, self._key, lease)
+            check_is_newest(self._key, head, self._session.revision)
+            # A resumed run keeps its version and its start.
+            run = _run(rows, head.number, self.run_id) or RunRow(head.number, self.run_id, version, owner, since, None)
+            fence = lease.fence + 1 if lease else 1
+            # By the database's clock: those of several machines may differ.
+            rows.put(LEASES, LeaseRow(head.number, fence, self.run_id, owner, since, rows.now() + LEASE_SECONDS))
+            rows.put(RUNS, run._replace(owner=owner, outcome=None))
+            self._number, self.is_heir = head.number, lease is not None and lease.run_id is not None
+            return fence
+
+        def hold(fence: int) -> None:
+            self.fence = fence
+            self._session.lease = self
+
+        await self._run_job(claim, on_commit=hold)
         return self
-
-    def _claim(self, rows: Rows, owner: str, version: str, since: float) -> int:
-        head = rows.head(self._key)
-        if head is None:
-            raise rows.missing(self._key)
-        lease = _lease(rows, head.number)
-        _check_free(rows, self._key, lease)
-        check_is_newest(self._key, head, self._session.revision)
-        # A resumed run keeps its version and its start.
-        run = _run(rows, head.number, self.run_id) or RunRow(head.number, self.run_id, version, owner, since, None)
-        fence = lease.fence + 1 if lease else 1
-        # By the database's clock: those of several machines may differ.
-        rows.put(LEASES, LeaseRow(head.number, fence, self.run_id, owner, since, rows.now() + LEASE_SECONDS))
-        rows.put(RUNS, run._replace(owner=owner, outcome=None))
-        self._number, self.is_heir = head.number, lease is not None and lease.run_id is not None
-        return fence
-
-    def _hold(self, fence: int) -> None:
-        self.fence = fence
-        self._session.lease = self
 
     async def renew(self) -> None:
         """Extend the lease; see `journal.Lease`."""
@@ -69,28 +70,29 @@ class SqlLease:
 
     async def release(self, outcome: str | None = None) -> None:
         """Release the session; see `journal.Lease`."""
-        await self._run_job(lambda rows: self._release(rows, outcome), on_commit=self._clear_lease)
 
-    def _release(self, rows: Rows, outcome: str | None) -> None:
-        rows.lock(self._number)
-        lease = _lease(rows, self._number)
-        if lease is None or lease.fence != self.fence:
-            return
-        run_id: str | None = self.run_id
-        if outcome is not None:
-            self._set_outcome(rows, self.run_id, outcome)
-            # The next run inherits an interrupted run that nobody has ended yet.
-            open_runs = rows.read(RUNS, session=self._number, outcome=None) if self.is_heir else []
-            run_id = min((run.run_id for run in open_runs), default=None)
-        rows.put(LEASES, lease._replace(run_id=run_id, expires=0.0))
+        def release(rows: Rows) -> None:
+            rows.lock(self._number)
+            lease = _lease(rows, self._number)
+            if lease is None or lease.fence != self.fence:
+                return
+            run_id: str | None = self.run_id
+            if outcome is not None:
+                self._set_outcome(rows, self.run_id, outcome)
+                # The next run inherits an interrupted run that nobody has ended yet.
+                open_runs = rows.read(RUNS, session=self._number, outcome=None) if self.is_heir else []
+                run_id = min((run.run_id for run in open_runs), default=None)
+            rows.put(LEASES, lease._replace(run_id=run_id, expires=0.0))
+
+        def let_go(_: None) -> None:
+            if self._session.lease is self:
+                self._session.lease = None
+
+        await self._run_job(release, on_commit=let_go)
 
     def _set_outcome(self, rows: Rows, run_id: str, outcome: str) -> None:
         if run := _run(rows, self._number, run_id):
             rows.put(RUNS, run._replace(outcome=outcome))
-
-    def _clear_lease(self, _: None) -> None:
-        if self._session.lease is self:
-            self._session.lease = None
 
     async def drop(self, run_id: str) -> None:
         """Record that an interrupted run is not resumed; see `journal.Lease`."""

@@ -6,7 +6,6 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
-from itertools import chain
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -82,7 +81,7 @@ class PostgresRows(Rows):
         """Decode the head; there is no checksum."""
         return Head(*values[:-1])
 
-    def own_state(self, head: Head, text: str) -> Callable[[], dict[str, Any]]:
+    def own_state(self, head: Head, text: str | None) -> Callable[[], dict[str, Any]]:
         """Parse the session's own keys; a new copy with each call."""
         return lambda: self.parse(text, "sessions")
 
@@ -249,7 +248,7 @@ class PostgresDatabase(Database):
                 # Checked again by each process, under a lock of the server.
                 if not self._has_tables:
                     with db.transaction():
-                        self._migrate(db)
+                        self._create_tables(db)
                     self._has_tables = True
             db.execute(begin)
         except BaseException:
@@ -257,44 +256,31 @@ class PostgresDatabase(Database):
             raise
         return db
 
-    def _migrate(self, db: Any) -> None:
-        """Migrate the tables to the schema version of this package, in one transaction.
+    def _create_tables(self, db: Any) -> None:
+        """Create the tables if there are none, in one transaction.
 
         Raises:
-            StorageError: They have a newer version, or belong to another program. They are left as they are.
+            StorageError: They have another version, or belong to another program. They are left as they are.
         """
         # Two CREATE TABLE at once may both pass IF NOT EXISTS; the lock ends with the transaction.
         db.execute(f"SELECT pg_advisory_xact_lock({_LOCK})")
-        version, newest = self._version(db), len(schema.POSTGRES)
-        if version > newest:
-            raise StorageError(
-                f"{self._name} has schema version {version}, and this adk_nb reads up to {newest}; "
-                "install the newer adk_nb that wrote it, or give another database"
-            )
-        if version == newest:
-            return
-        if version == 0:
-            db.execute(f"CREATE TABLE {_METADATA} (key VARCHAR(128) NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
-        for statement in chain(*schema.POSTGRES[version:]):
-            db.execute(statement)
-        conflict = "ON CONFLICT (key) DO UPDATE SET value = excluded.value"
-        db.execute(f"INSERT INTO {_METADATA} VALUES (%s, %s) {conflict}", (_VERSION, str(newest)))
-
-    def _version(self, db: Any) -> int:
-        """The schema version of the database; 0: it has none of our tables, and no others of their names."""
         # The current schema alone: others of the database may have tables of these names.
         rows = db.execute("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
         tables = {name for (name,) in rows}
         if _METADATA in tables:
             row = db.execute(f"SELECT value FROM {_METADATA} WHERE key = %s", (_VERSION,)).fetchone()
             if row and str(row[0]).isdecimal():
-                return int(row[0])
+                schema.check_version(self._name, int(row[0]), "database")
+                return
         if conflicts := sorted(tables & _TABLES):
             raise StorageError(
                 f"{self._name} has tables of another program: {', '.join(conflicts)}; "
                 "give another database or schema to create sessions in"
             )
-        return 0
+        db.execute(f"CREATE TABLE {_METADATA} (key VARCHAR(128) NOT NULL PRIMARY KEY, value TEXT NOT NULL)")
+        for statement in schema.POSTGRES:
+            db.execute(statement)
+        db.execute(f"INSERT INTO {_METADATA} VALUES (%s, %s)", (_VERSION, str(schema.VERSION)))
 
     def describe(self, error: Exception) -> Exception:
         """Convert an error of psycopg to one that names the database; see `Database`."""

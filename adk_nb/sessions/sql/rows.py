@@ -60,7 +60,7 @@ class Rows:
     needs_conflict_target = False
     """`ON CONFLICT` must name the columns of the key."""
     head_columns = "s.number, s.state_crc, s.create_time, s.update_time, s.seq, s.crc"
-    state_column = "s.state"
+    state_column = "NULL"
     event_column = "CAST(event_data AS BLOB)"
     crc_column = "crc"
     session_condition = "session = :number"
@@ -137,7 +137,8 @@ class Rows:
         if row is None:
             raise self.missing(key)
         lease = self.decode(LEASES, row[7:]) if row[7] is not None else None
-        return self.decode_head(key, row[:6]), lease, _to_bytes(row[6])
+        event = row[6].encode() if isinstance(row[6], str) else row[6]
+        return self.decode_head(key, row[:6]), lease, event
 
     def newest(self, key: Key) -> tuple[int, int, int, int] | None:
         """A session's number and event count, and the change counts of the app's and the user's state; or None."""
@@ -179,14 +180,14 @@ class Rows:
         session.revision = Mark(head.number, head.seq, app, user, is_whole, state() if is_whole else {})
         return session
 
-    def own_state(self, head: Head, text: str) -> Callable[[], dict[str, Any]]:
-        """Check a session's own keys: those in its row (files of version 1), overridden by `state_keys`.
+    def own_state(self, head: Head, text: str | None) -> Callable[[], dict[str, Any]]:
+        """Check a session's own keys: `text` is the value of `state_column`.
 
         Returns:
             A function that builds a new copy of them.
         """
         query = "SELECT key, value FROM state_keys WHERE session = ? ORDER BY rowid"
-        keys, check = self.execute(query, [head.number]).fetchall(), crc(text)
+        keys, check = self.execute(query, [head.number]).fetchall(), 0
         for pair in keys:
             check ^= crc(head.number, *pair)
         if check != head.state_crc:
@@ -194,12 +195,11 @@ class Rows:
 
         def read() -> dict[str, Any]:
             """Build a copy of the session's own keys."""
-            state = self.parse(text, "sessions")
             try:
-                apply_delta(state, {key: DELETED if value is None else read_value(key, value) for key, value in keys})
+                # A deleted key keeps its row, without a value.
+                return {key: read_value(key, value) for key, value in keys if value is not None}
             except ValueError as error:
                 raise Damaged(f"the state in a row of state_keys was altered: {error}") from error
-            return state
 
         return read
 
@@ -231,9 +231,9 @@ class Rows:
             return False
         # A number is never used again: copies of a deleted session stay recognisable.
         last = self.execute("SELECT max(seq) FROM sqlite_sequence WHERE name = 'sessions'", ()).fetchone()[0]
-        head = Head((last or 0) + 1, crc("{}"), create_time, create_time, 0)
-        row = (head.number, *key, "{}", *head[1:], crc(*key, *head))
-        self.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        head = Head((last or 0) + 1, 0, create_time, create_time, 0)
+        row = (head.number, *key, *head[1:], crc(*key, *head))
+        self.execute("INSERT INTO sessions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
         if state:
             self.put_head(key, head._replace(state_crc=self._put_keys(head, state)))
         return True
@@ -337,10 +337,6 @@ def hash_key(key: str) -> str:
 def crc(*columns: Any) -> int:
     """Checksum of a row, against disk errors; it does not protect against an attacker."""
     return zlib.crc32(repr(columns).encode("utf-8", "replace"))
-
-
-def _to_bytes(data: Any) -> Any:
-    return data.encode() if isinstance(data, str) else data
 
 
 @cache

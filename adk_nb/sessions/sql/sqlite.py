@@ -96,7 +96,13 @@ class SqliteDatabase(Database):
         try:
             while self._acquire():
                 try:
-                    self._do_jobs(self._connected())
+                    db = self._connected()
+                    for reads, begin in ((True, "BEGIN"), (False, "BEGIN IMMEDIATE")):
+                        if any(job.reads == reads for job in self.jobs):
+                            db.execute(begin)  # before they are taken: until then callers can withdraw them
+                            jobs = self.take(lambda job, reads=reads: job.reads == reads)
+                            self.finish(db, jobs)
+                            report(jobs)
                 except Exception as error:  # reported to the callers: it must not end this thread
                     self._fail_jobs(error)
                 finally:
@@ -147,14 +153,6 @@ class SqliteDatabase(Database):
         if self._blocks != blocks:
             self.file.set_blocking(db, blocks)
             self._blocks = blocks
-
-    def _do_jobs(self, db: sqlite3.Connection) -> None:
-        for reads, begin in ((True, "BEGIN"), (False, "BEGIN IMMEDIATE")):
-            if any(job.reads == reads for job in self.jobs):
-                db.execute(begin)  # before they are taken: until then callers can withdraw them
-                jobs = self.take(lambda job, reads=reads: job.reads == reads)
-                self.finish(db, jobs)
-                report(jobs)
 
     def _fail_jobs(self, error: Exception) -> None:
         """Fail the jobs that `error` blocks: all, or, for a lock, those that have waited long enough."""

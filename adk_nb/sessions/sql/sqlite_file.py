@@ -1,10 +1,8 @@
-"""A SQLite file of sessions: created, opened, migrated; refused if it is newer, damaged or another program's."""
+"""A SQLite file of sessions: created, opened; refused if it has another version, is damaged or another program's."""
 
 import os
 import re
 import sqlite3
-from collections.abc import Collection
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import quote
@@ -51,10 +49,10 @@ class SessionFile:
         """Device and inode of the file that was opened."""
 
     def open(self) -> sqlite3.Connection:
-        """Open a writing connection; create the tables of an empty or missing file, migrate an older one.
+        """Open a writing connection; create the tables of an empty or missing file.
 
         Raises:
-            StorageError: The file is another program's, newer than this package, or damaged. It is left as it is.
+            StorageError: The file is another program's, of another version, or damaged. It is left as it is.
             sqlite3.Error: It cannot be opened just now.
         """
         if os.path.isfile(self.path) and os.path.getsize(self.path) == 1:  # SQLite takes one byte for an empty file
@@ -77,7 +75,8 @@ class SessionFile:
             # Off by default, and of each connection: without it no ON DELETE CASCADE.
             db.execute("PRAGMA foreign_keys = ON")
             self.set_blocking(db, True)
-            self._migrate(db)
+            if self._version is None:
+                self._create_tables(db)
             # Set once, at the first opening: another file in its place is refused from then on.
             self._identity = self._identity or _file_identity(_stat(self.path))
         except BaseException:
@@ -159,7 +158,7 @@ class SessionFile:
         return str(error)
 
     def _check(self, db: sqlite3.Connection) -> None:
-        """Read the version; refuse a file of another program, a newer one, or a damaged one."""
+        """Read the version; refuse a file of another program, of another version, or a damaged one."""
         (application_id,) = db.execute("PRAGMA application_id").fetchone()
         tables = _tables(db)
         if not tables and not application_id:
@@ -170,50 +169,35 @@ class SessionFile:
                 "give another path to create sessions in"
             )
         row = db.execute("SELECT value FROM adk_internal_metadata WHERE key = 'schema_version'").fetchone()
-        version = int(row[0]) if row and str(row[0]).isdecimal() else None
-        self._version, newest = version, len(schema.SQLITE)
+        self._version = int(row[0]) if row and str(row[0]).isdecimal() else None
         if application_id != _APPLICATION_ID:
             raise self.damaged(f"its application id is {application_id}, and not {_APPLICATION_ID}")
-        if version is None:
+        if self._version is None:
             raise self.damaged("it has no schema version")
-        if version > newest:
-            raise StorageError(
-                f"{self.path} has schema version {version}, and this adk_nb reads up to {newest}; "
-                "install the newer adk_nb that wrote it, or give another path"
-            )
-        if version == newest and tables != _expected_tables():
+        schema.check_version(self.path, self._version, "path")
+        if tables != _expected_tables():
             raise self.damaged("its tables are not those of that version")
-        self._check_pages(db, tables)
-
-    def _check_pages(self, db: sqlite3.Connection, tables: Collection[str]) -> None:
-        checks = [
-            # quick_check reads all pages, but compares no index with its table.
-            "PRAGMA quick_check(1)",
-            *(f"PRAGMA integrity_check({name})" for name in _SMALL_TABLES if name in tables),
-        ]
-        for check in checks:
-            if (result := db.execute(check).fetchone()) != ("ok",):
+        # quick_check reads all pages, but compares no index with its table.
+        for check in ("quick_check(1)", *(f"integrity_check({name})" for name in _SMALL_TABLES)):
+            if (result := db.execute(f"PRAGMA {check}").fetchone()) != ("ok",):
                 raise self.damaged(str(result[0]).replace("\n", " "))
 
-    def _migrate(self, db: sqlite3.Connection) -> None:
-        """Migrate the file to the schema version of this package, in one transaction."""
-        newest = len(schema.SQLITE)
-        if self._version == newest:
-            return
+    def _create_tables(self, db: sqlite3.Connection) -> None:
         # IMMEDIATE: of two processes that both read first, only one could go on to write.
         db.execute("BEGIN IMMEDIATE")
         try:
-            self._check(db)  # another process may have been first
-            for statement in chain(*schema.SQLITE[self._version or 0 :]):
-                db.execute(statement)
-            db.execute("INSERT OR REPLACE INTO adk_internal_metadata VALUES ('schema_version', ?)", [str(newest)])
-            # In the transaction: a file with the id always has all its tables.
-            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+            self._check(db)
+            if self._version is None:  # else another process was first
+                for statement in schema.SQLITE:
+                    db.execute(statement)
+                db.execute("INSERT INTO adk_internal_metadata VALUES ('schema_version', ?)", [str(schema.VERSION)])
+                # In the transaction: a file with the id always has all its tables.
+                db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute("COMMIT")
         except BaseException:
             db.execute("ROLLBACK")
             raise
-        self._version = newest
+        self._version = schema.VERSION
 
 
 def parse_path(db_path: Any) -> str:
@@ -272,7 +256,7 @@ def _tables(db: sqlite3.Connection) -> dict[str, str]:
 def _expected_tables() -> dict[str, str]:
     # sqlite3: `with` ends the transaction, and leaves the connection open.
     with sqlite3.connect(":memory:") as db:
-        for statement in chain(*schema.SQLITE):
+        for statement in schema.SQLITE:
             db.execute(statement)
         tables = _tables(db)
     db.close()
