@@ -1,28 +1,36 @@
 """Runner: run an agent or an app on a user's message and yield its events."""
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
+from functools import partial
 from typing import Any, Self
 
 from adk_nb import sync, workflow
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.toolsets import close_toolsets
+from adk_nb.agents.version import version_of
 from adk_nb.apps.app import App, resolve_runner_arguments
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
-from adk_nb.errors import ConfigurationError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
+from adk_nb.events.lazy_event import lazy_copy
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
-from adk_nb.run_execution import Message, RunRequest, RunSetup, check_queue, check_runner_arguments, execute
+from adk_nb.run_request import Message, RunRequest, check_queue, check_runner_arguments
 from adk_nb.runtime import debug_view
 from adk_nb.runtime.cancellation import RunHandle, Stop
 from adk_nb.runtime.debug_output import event_lines
-from adk_nb.runtime.invocation_context import RunnableAgent
+from adk_nb.runtime.first_event import first_event, idle_reason
+from adk_nb.runtime.history import RUN_KEY, history_of
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
+from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_sessions import OpenSessions
 from adk_nb.runtime.rewind import fork, rewind_event
@@ -31,6 +39,9 @@ from adk_nb.runtime.session_queue import QueuePlace, queues_of
 from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
+from adk_nb.tools import input_answer
+
+logger = logging.getLogger(__name__)
 
 DEBUG_USER, DEBUG_SESSION = "debug_user_id", "debug_session_id"
 """User and session of `run_debug` by default. Source: google-adk 2.13."""
@@ -104,6 +115,8 @@ class Runner:
         self.memory_service = memory_service
         self.credential_service = credential_service or InMemoryCredentialService()
         self.plugin_manager = PluginManager(plugins, plugin_close_timeout)
+        self.context_cache_config = app.context_cache_config if app else None
+        self.resumability_config = app.resumability_config if app else None
         self.auto_create_session = auto_create_session
         self.sticky_agents = sticky_agents
         self._run_config = RunConfig()
@@ -241,27 +254,86 @@ class Runner:
         """True from the start of a run of this runner until its last event was read."""
         return invocation_id in self._active
 
-    def _setup(self) -> RunSetup:
-        app = self.app
-        return RunSetup(
-            agent=self.agent,
-            session_service=self.session_service,
-            artifact_service=self.artifact_service,
-            memory_service=self.memory_service,
-            credential_service=self.credential_service,
-            plugin_manager=self.plugin_manager,
-            compaction=self._compaction,
-            context_cache_config=app.context_cache_config if app else None,
-            resumability_config=app.resumability_config if app else None,
-            events_compaction_config=app.events_compaction_config if app else None,
-            auto_create_session=self.auto_create_session,
-            sticky_agents=self.sticky_agents,
-        )
-
-    def _start_run(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
-        """Start a run. `setup`: None for the runner's own agent and plugins."""
+    def _start_run(self, request: RunRequest) -> AsyncGenerator[Event, None]:
         place = self._queue_place(request)
-        return place.wrap(execute(request, setup or self._setup(), self._sessions, self._active, place))
+        return place.wrap(self._run(request, place))
+
+    async def _run(self, request: RunRequest, place: QueuePlace) -> AsyncGenerator[Event, None]:
+        """One run: take the session, store the message, run the agent, and put the session back.
+
+        `place`: the run's place in the queue of its session.
+        """
+        agent, config, resumed_id = self.agent, request.run_config, request.resumed_id
+        stop = self._active[request.invocation_id] = request.shared.stop
+        active_ids = [request.invocation_id]
+        try:
+            request.check()
+            load = partial(
+                self._sessions.take,
+                request.user_id,
+                request.session_id,
+                config.get_session_config,
+                create=self.auto_create_session,
+            )
+            version = version_of(agent) if place.has_journal else ""
+            run_id = resumed_id or request.invocation_id
+            session = await place.take(load, run_id, version, request.abort_signal, config.timeout)
+            if session is None:  # stopped while it waited
+                return
+            ctx = InvocationContext(
+                agent=agent,
+                session=session,
+                session_service=self.session_service,
+                artifact_service=self.artifact_service,
+                memory_service=self.memory_service,
+                credential_service=self.credential_service,
+                plugin_manager=self.plugin_manager,
+                compaction=self._compaction,
+                events_compaction_config=self.app.events_compaction_config if self.app else None,
+                context_cache_config=self.context_cache_config,
+                resumability_config=self.resumability_config,
+                run_config=config,
+                invocation_id=request.invocation_id,
+                abort_signal=request.abort_signal,
+                shared=request.shared,
+                live_request_queue=request.live_request_queue,
+            )
+            message, delta, key = request.message, request.state_delta, (config.custom_metadata or {}).get(RUN_KEY)
+            # An earlier request with the same key: its run is resumed instead.
+            if key is not None and (earlier_id := history_of(session).run_with_key(key)):
+                message, delta, resumed_id = None, {}, earlier_id
+            first = await first_event(
+                ctx,
+                message,
+                delta,
+                message_is_optional=isinstance(agent, LlmAgent),
+                sticky=self.sticky_agents,
+                invocation_id=resumed_id,
+            )
+            if ctx.user_content and ctx.calls_answered:
+                input_answer.check(ctx.user_content, history_of(session))
+            if ctx.checkpoints:
+                if ctx.invocation_id in self._active:
+                    raise InputError(f"invocation {ctx.invocation_id!r} is running; wait for its end, or cancel it")
+                self._active[ctx.invocation_id] = stop
+                active_ids.append(ctx.invocation_id)
+            await place.begin(ctx)
+            event = first
+            events = invoke(ctx, first)
+            try:  # `contextlib.aclosing` costs four times as much
+                async for event in events:
+                    if event is not first or request.yield_user_message:
+                        yield event if event.partial else lazy_copy(event)  # the session keeps the event itself
+            finally:
+                await events.aclose()
+            if event is first and ctx.checkpoints:
+                logger.warning("invocation %r was not resumed: %s", ctx.invocation_id, idle_reason(ctx))
+            if ctx.compaction and not stop.reason:
+                await ctx.compaction.after_run(ctx)
+            await self._sessions.put_back(session)  # not after an error: a failed run may leave a partial change
+        finally:
+            for active_id in active_ids:
+                del self._active[active_id]
 
     def _request(
         self,
@@ -299,8 +371,7 @@ class Runner:
         """`run_async` for sync code; works in a notebook cell. Sync tools run in the caller's thread."""
         request = self._request(user_id, session_id, new_message, invocation_id, state_delta, run_config)
         place = self._queue_place(request)
-        events = execute(request, self._setup(), self._sessions, self._active, place)
-        return place.wrap_for_thread(sync.iterate(place.wrap(events)))
+        return place.wrap_for_thread(sync.iterate(place.wrap(self._run(request, place))))
 
     async def _current_session(self, user_id: str, session_id: str) -> Session | None:
         return await self._sessions.peek(user_id, session_id)
@@ -446,19 +517,6 @@ class InMemoryRunner(Runner):
             auto_create_session=auto_create_session,
             sticky_agents=sticky_agents,
         )
-
-
-# For use in this package. Functions, so that Tab on a runner shows users no plumbing.
-
-
-def setup_of(runner: Runner) -> RunSetup:
-    """The agent, plugins, services and options of a runner's runs."""
-    return runner._setup()  # pyright: ignore[reportPrivateUsage]
-
-
-def run_with(runner: Runner, request: RunRequest, setup: RunSetup) -> AsyncGenerator[Event, None]:
-    """`Runner.run_async` with another agent or other plugins, in the runner's sessions."""
-    return runner._start_run(request, setup)  # pyright: ignore[reportPrivateUsage]
 
 
 async def current_session(runner: Runner, user_id: str, session_id: str) -> Session | None:

@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from copy import copy
 from typing import Any, TypedDict, Unpack, cast
 
 from adk_nb import types
@@ -22,8 +23,7 @@ from adk_nb.notebook.chat import interrupted_runs, past_turns
 from adk_nb.notebook.chat.interrupts import open_message
 from adk_nb.notebook.chat.past_turns import Rewound
 from adk_nb.plugins.plugin_manager import PluginManager
-from adk_nb.run_execution import RunRequest
-from adk_nb.runners import Runner, current_session, run_with, setup_of
+from adk_nb.runners import Runner, current_session
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.runtime.rewind import fork
@@ -93,25 +93,23 @@ class Conversation:
         state_delta: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Let `agent` answer a message, or resume a run. Yields as `Runner.run_async`, the message first."""
-        setup = setup_of(self.runner)
-        setup.agent = agent
-        setup.plugin_manager = self.plugins
-        setup.sticky_agents = self.sticky
-        setup.auto_create_session = True
-        if self.runner.app is None:
-            setup.resumability_config = (
+        # A copy works in the sessions and queues of the original.
+        runner = copy(self.runner)
+        runner.agent, runner.plugin_manager, runner.sticky_agents = agent, self.plugins, self.sticky
+        runner.auto_create_session = True
+        if runner.app is None:
+            runner.resumability_config = (
                 interrupted_runs.resumability(agent) if isinstance(self.service, Journal) else None
             )
-        request = RunRequest(
+        return runner.run_async(
             user_id=self.user_id,
             session_id=self.session_id,
-            message=message,
+            new_message=message,
+            invocation_id=invocation_id,
             state_delta=dict(state_delta or {}),
             run_config=config,
-            resumed_id=invocation_id,
             yield_user_message=True,
         )
-        return run_with(self.runner, request, setup)
 
     async def loaded(self) -> Session | None:
         """The stored session, read-only. None: it has no events yet."""

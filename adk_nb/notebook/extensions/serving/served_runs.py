@@ -20,7 +20,7 @@ from adk_nb.notebook.chat.past_turns import typed_text
 from adk_nb.notebook.chat.turn import TurnRunner
 from adk_nb.notebook.chat.turn_options import RelayedRequest, notice_of, turn_options
 from adk_nb.notebook.view.run_view import RunView
-from adk_nb.run_execution import Message, RunRequest, RunSetup
+from adk_nb.run_request import Message, RunRequest
 from adk_nb.runners import DEBUG_USER, Runner
 from adk_nb.runtime.history import SENT_BY
 from adk_nb.runtime.trace import Traces
@@ -106,7 +106,7 @@ class NotebookRunner(Runner):
     async def _current_session(self, user_id: str, session_id: str) -> Session | None:
         return await self.session_service.get_session(app_name=self.app_name, user_id=user_id, session_id=session_id)
 
-    async def _start_run(self, request: RunRequest, setup: RunSetup | None = None) -> AsyncGenerator[Event, None]:
+    async def _start_run(self, request: RunRequest) -> AsyncGenerator[Event, None]:
         """Run a turn of the chat, after those before it; approvals and credentials stay in the notebook."""
         config = request.run_config
         relayed = RelayedRequest(
