@@ -8,7 +8,7 @@ from pydantic import PrivateAttr
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.runtime.call_index import is_message_to_user
+from adk_nb.runtime.calls import is_message_to_user
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext

@@ -81,6 +81,13 @@ class EventActions(WireModel):
 
     __hash__ = None
 
+    def is_placeholder_for(self, call_id: str | None) -> bool:
+        """True if the event's result of that call only stands in for it, until an approval or a credential is given."""
+        fields = self.__dict__  # reading the attribute of an empty field would create its dict
+        return call_id in fields.get("requested_tool_confirmations", ()) or call_id in fields.get(
+            "requested_auth_configs", ()
+        )
+
     def merge(self, later: "EventActions") -> None:
         """Merge the actions of another tool call of the same step: dicts in depth (the later wins), flags by `or`."""
         for name, value in later.__dict__.items():

@@ -146,9 +146,9 @@ class CallResult:
     nested_usage: list[dict[str, Any]] | None = None
     """See `CallState.nested_usage`."""
     same_call: dict[str, Any] | None = None
-    """See `turn_calls.SAME_CALL`."""
+    """See `calls.SAME_CALL`."""
     is_not_run: bool = False
-    """See `turn_calls.NOT_RUN`."""
+    """See `calls.NOT_RUN`."""
     has_nested_interrupt: bool = False
     """An interrupt is open inside the tool, which is called again once that is answered."""
     is_task_result: bool = False

@@ -9,11 +9,11 @@ from typing import Any, cast
 from adk_nb import types
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import approvals
+from adk_nb.runtime.calls import NOT_RUN, TurnCall, TurnCalls
 from adk_nb.runtime.durable import has_begun
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import NOT_MADE
-from adk_nb.runtime.turn_calls import NOT_RUN, TurnCall, TurnCalls
 from adk_nb.sessions.session import Session
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint

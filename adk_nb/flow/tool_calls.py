@@ -14,8 +14,8 @@ from adk_nb.flow.call_result import CallResult
 from adk_nb.flow.spec import LlmSpec, agent_event
 from adk_nb.flow.tool_call import Tools, run_call
 from adk_nb.runtime import approvals
+from adk_nb.runtime.calls import NOT_RUN, SAME_CALL
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.turn_calls import NOT_RUN, SAME_CALL
 from adk_nb.tools.fingerprint import fingerprint
 
 _Task = asyncio.Task[CallResult]

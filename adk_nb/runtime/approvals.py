@@ -96,11 +96,6 @@ def _request(call: types.FunctionCall, needed: ConfirmationNeeded) -> types.Func
     return types.FunctionCall(id=f"adk-{clock.new_id()}", name=REQUEST, args=args)
 
 
-def is_approval_placeholder(event: Event, response: types.FunctionResponse) -> bool:
-    """True if `response` is the placeholder of a call whose approval is pending."""
-    return response.id in event.actions.requested_tool_confirmations
-
-
 def expired_message(name: str | None) -> str:
     """The error message for approving an expired request."""
     return f"the approval request for {name} has expired after {VALID_FOR / 86_400:g} days"

@@ -159,7 +159,7 @@ class CallState:
     is_called: bool = False
     """The tool was called: no callback answered in its place, and nothing stood against it."""
     same_call: dict[str, Any] | None = None
-    """See `turn_calls.SAME_CALL`."""
+    """See `calls.SAME_CALL`."""
     is_long_running: bool = False
     """The result is not final, and the run ends until the final result is sent."""
     has_nested_interrupt: bool = False

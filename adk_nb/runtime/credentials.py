@@ -14,7 +14,6 @@ from adk_nb import types
 from adk_nb.auth.auth_credential import AuthCredential, AuthCredentialTypes, HttpAuth, HttpCredentials, OAuth2Auth
 from adk_nb.auth.auth_tool import AuthConfig, AuthToolArguments
 from adk_nb.errors import InputError
-from adk_nb.events.event import Event
 from adk_nb.events.requests import CREDENTIAL_REQUEST as REQUEST
 from adk_nb.runtime.interrupts import CALLS, PROBLEM, Interrupt, WaitingCall
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -30,11 +29,6 @@ _RECEIVED = {"received": True}
 def placeholder() -> dict[str, Any]:
     """The result of a call while its credential request is pending."""
     return {"result": PENDING}
-
-
-def is_credential_placeholder(event: Event, response: types.FunctionResponse) -> bool:
-    """True if `response` is the placeholder of a call that waits for a credential."""
-    return response.id in event.actions.requested_auth_configs
 
 
 def request(request_id: str, auth_config: AuthConfig, calls: Sequence[WaitingCall], problem: str = "") -> types.Part:

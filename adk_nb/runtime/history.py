@@ -8,11 +8,10 @@ from adk_nb.events.event import Event
 from adk_nb.events.graph_checkpoint import awaited_keys, checkpoint_in
 from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import is_under
-from adk_nb.runtime.call_index import Calls, OpenTasks
+from adk_nb.runtime.calls import Calls, OpenTasks, TurnCalls
 from adk_nb.runtime.interrupts import Interrupt, Kind
 from adk_nb.runtime.open_interrupts import OpenInterrupts, callers_of
 from adk_nb.runtime.rewind import surviving
-from adk_nb.runtime.turn_calls import TurnCalls
 from adk_nb.sessions.session import Session
 
 RUN_KEY = "adk_nb_run"
@@ -115,8 +114,10 @@ class History:
 
     def steps(self, events: Sequence[Event]) -> Iterator[None]:
         """`update` as an iterator, one event per step."""
-        if self._read_count > len(events) or (
-            self._read_count and not _is_same(events[self._read_count - 1], self._last_read)
+        if self._read_count and (
+            self._read_count > len(events)
+            # Not `!=` alone: comparing events is slow.
+            or (events[self._read_count - 1] is not self._last_read and events[self._read_count - 1] != self._last_read)
         ):
             self._reset()
         for index in range(self._read_count, len(events)):
@@ -131,6 +132,7 @@ class History:
             yield
 
     def _read_all(self, events: Sequence[Event]) -> Iterator[None]:
+        """Read a session with a rewind in two passes: the indexes have only the events that no rewind hides."""
         self._reset()
         self._read_count = len(events)  # `_last_read` stays None: an abandoned iteration is read again
         for event in events:
@@ -138,25 +140,18 @@ class History:
             self._read_turn(event)
             yield
         surviving_ids: set[str] = set()
-        # Second pass: the indexes contain only events that no rewind hides.
         for event in surviving(events):
             self._read(event)
             surviving_ids.add(event.id)
             yield
-        self._read_undone(event for event in events if event.id not in surviving_ids)
-        self._last_read = events[-1]
-
-    def _read_undone(self, events: Iterable[Event]) -> None:
-        undone_ids: set[str] = set()
         for event in events:
-            undone_ids.add(event.id)
-            placeholders = {*event.actions.requested_tool_confirmations, *event.actions.requested_auth_configs}
-            for response in event.get_function_responses():
-                if response.name not in REQUESTS and response.id not in placeholders:
+            for response in event.get_function_responses() if event.id not in surviving_ids else ():
+                if response.name not in REQUESTS and not event.actions.is_placeholder_for(response.id):
                     self._undone_results[response.id or ""] = event
         for turn in self.turns:
             # A rewind to a later invocation of the turn leaves the message, and so the turn.
-            turn.undone = turn.events[0].id in undone_ids
+            turn.undone = turn.events[0].id not in surviving_ids
+        self._last_read = events[-1]
 
     def _read_turn(self, event: Event) -> None:
         run = event.invocation_id
@@ -164,33 +159,18 @@ class History:
             return
         if run not in self._seen_runs:
             self._seen_runs.add(run)
-            if event.author == "user" and event.content and _is_message(event):
-                self.turns.append(Turn(event.content))
+            if event.author == "user" and event.content:
+                responses = event.get_function_responses()
+                # A message, or an answer to a question; an approval or a credential belongs to the turn before.
+                if not responses or any(response.name not in REQUESTS for response in responses):
+                    self.turns.append(Turn(event.content))
         if self.turns:
             self.turns[-1].events.append(event)
 
     def _read(self, event: Event) -> None:
-        index = len(self.events)
+        """Add an event to all indexes: first the runs and the calls, which the others look up."""
+        index, run = len(self.events), event.invocation_id
         self.events.append(event)
-        # First: the code below looks up the runs and the calls that these two index.
-        self._read_run(event, index)
-        responses, has_text = self._read_parts(event, index)
-        self.turn_calls.read(event, responses, has_text=has_text)
-        if event.long_running_tool_ids:
-            self._pauses.append(index)
-        if event.long_running_tool_ids or not self._open.is_idle:
-            self._open.read(event, responses, index)
-        if event.isolation_scope or responses:
-            self._tasks.read(event, responses)  # only events of a task have a scope
-        if event.actions.agent_state:
-            self._read_checkpoint(event)
-        elif has_text and event.content and event.author == "user":
-            self._last_text_index = index
-            self._texts[event.isolation_scope] = event.content
-            self._listening_nodes.clear()
-
-    def _read_run(self, event: Event, index: int) -> None:
-        run = event.invocation_id
         self._first_indexes.setdefault(run, index)
         if event.branch:
             self.branches[event.branch] = None
@@ -199,9 +179,6 @@ class History:
         key = event.custom_metadata.get(RUN_KEY) if event.custom_metadata else None
         if key and isinstance(key, str):
             self._by_run_key[key] = run
-
-    def _read_parts(self, event: Event, index: int) -> tuple[list[types.FunctionResponse], bool]:
-        """The event's responses, and True if it has text."""
         responses: list[types.FunctionResponse] = []
         has_text = False
         for part in event.parts:
@@ -209,40 +186,44 @@ class History:
                 responses.append(response)
             elif call := part.function_call:
                 self.calls.add_call(call, event, index)
-                if call.id:
-                    self.call_ids.add(call.id)
+                self.call_ids.add(call.id or "")  # nobody claims an empty one
             elif part.text and not part.thought:
                 has_text = True
         for response in responses:
-            if event.author == "user":
-                self.calls.add_answer(response, event, index)
-            self.calls.add_response(response, event)
-        return responses, has_text
+            self.calls.add_response(response, event, index)
+        self.turn_calls.read(event, responses, has_text=has_text)
+        if event.long_running_tool_ids:
+            self._pauses.append(index)
+        if event.long_running_tool_ids or not self._open.is_idle:
+            self._open.read(event, responses, index)
+        if event.isolation_scope or responses:
+            self._tasks.read(event, responses)  # only events of a task have a scope
+        if event.actions.agent_state:
+            self._read_checkpoint(event, index)
+        elif has_text and event.content and event.author == "user":
+            self._last_text_index = index
+            self._texts[event.isolation_scope] = event.content
+            self._listening_nodes.clear()
 
-    def _read_checkpoint(self, event: Event) -> None:
-        if checkpoint_in(event.actions.agent_state) is None:
+    def _read_checkpoint(self, event: Event, index: int) -> None:
+        state = event.actions.agent_state or {}
+        if checkpoint_in(state) is None:
             return
         # `_read` has noted an event with long-running calls as a pause.
         if not event.long_running_tool_ids:
-            self._pauses.append(len(self.events) - 1)
+            self._pauses.append(index)
         keys = awaited_keys(event)
         for key in keys:
-            self._checkpoint_by_key[key] = len(self.events) - 1, event.invocation_id
-        path = event.node_info.path
-        graph_run = path, event.branch
-        if self._is_superseding(event):
-            self._open.withdraw(self._awaited_keys.get(graph_run, ()), keys)
-        self._awaited_keys[graph_run] = keys
+            self._checkpoint_by_key[key] = index, event.invocation_id
+        path, first = event.node_info.path, self.events[self._first_indexes[event.invocation_id]]
+        # A run that began with a new message, not with answers, replaces older checkpoints. Those of a resumable app
+        # ("nodes") can resume too.
+        if "nodes" not in state and first.author == "user" and not first.get_function_responses():
+            self._open.withdraw(self._awaited_keys.get((path, event.branch), ()), keys)
+        self._awaited_keys[path, event.branch] = keys
         self._listening_nodes.pop(path, None)
         if node := next((key for key in keys if key.startswith(f"{path}/")), None):
             self._listening_nodes[path] = event.branch, node
-
-    def _is_superseding(self, event: Event) -> bool:
-        """True if a checkpoint replaces older ones: its run began with a new message, not with answers."""
-        if "nodes" in (event.actions.agent_state or ()):  # a resumable app: older checkpoints can resume too
-            return False
-        first = self.events[self._first_indexes[event.invocation_id]]
-        return first.author == "user" and not first.get_function_responses()
 
     def interrupts(
         self, *, kinds: Collection[Kind] = (), under: str | None = None, since: int = 0, run: str | None = None
@@ -255,7 +236,9 @@ class History:
             since: Only from this event index on.
             run: Only of this invocation; None: of all.
         """
-        candidates = [*self._open.all(), *(self._task_interrupt() if "task" in kinds else ())]
+        candidates = self._open.all()
+        if "task" in kinds and (task := self._task_interrupt()):
+            candidates.append(task)
         return [
             interrupt
             for interrupt in candidates
@@ -265,7 +248,7 @@ class History:
             and is_under(interrupt.branch, under)
         ]
 
-    def _task_interrupt(self) -> Iterator[Interrupt]:
+    def _task_interrupt(self) -> Interrupt | None:
         """The task or node that receives the user's next text, as an interrupt."""
         if node := self.listening_node():
             event = next((event for event in self.newest() if event.node_info.path == node and event.text), None)
@@ -273,10 +256,10 @@ class History:
         else:
             task = self._tasks.newest_question()
         if task is None:
-            return
+            return None
         key, agent, event = task
         record = self.calls.newest(key)
-        yield Interrupt(
+        return Interrupt(
             id=key,
             kind="task",
             number=self._open.next_number,
@@ -368,16 +351,6 @@ class History:
     def newest(self) -> Iterator[Event]:
         """`events`, newest first."""
         return reversed(self.events)
-
-
-def _is_same(event: Event, read: Event | None) -> bool:
-    return event is read or event == read
-
-
-def _is_message(event: Event) -> bool:
-    """True for text and for answers to questions; False for approvals and credentials."""
-    responses = event.get_function_responses()
-    return not responses or any(response.name not in REQUESTS for response in responses)
 
 
 def open_interrupts(events: Iterable[Event], kinds: Collection[Kind] = ()) -> list[Interrupt]:

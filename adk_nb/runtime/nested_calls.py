@@ -98,7 +98,7 @@ def calls_with_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
             answered if answered == ctx.task_call_id else "",
         )
         if key and key not in resumed_calls:
-            # Not a later call with the same id: sessions stored by 0.1.0 may have several.
+            # Not a later call with the same id, where calls share one.
             own_record = calls.newest_of(ctx.agent.name, key, ctx.branch, name=name, until_index=record.event_index)
             resumed_calls |= {key: own_record.call} if own_record else {}
     ctx.resumed_calls = list(resumed_calls.values())

@@ -7,7 +7,7 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
 from adk_nb.runtime.branches import calls_to
-from adk_nb.runtime.call_index import Calls
+from adk_nb.runtime.calls import Calls
 from adk_nb.runtime.interrupts import Interrupt, WaitingCall, opened_by
 
 _Key = tuple[str, str, int]
@@ -29,7 +29,7 @@ class OpenInterrupts:
         """Invocation id and request id of the answers in users' messages."""
         self._answered_toolsets: list[str] = []
         """Ids of toolset requests answered by the last event; the next event closes them."""
-        self._last_number = self._event_index = 0
+        self._last_number = 0
         self.is_idle = True
         """True: `read` needs only events that open an interrupt."""
 
@@ -40,27 +40,39 @@ class OpenInterrupts:
 
     def all(self) -> list[Interrupt]:
         """All open interrupts, oldest first."""
-        return [self._with_answer_ids(interrupt) for interrupt in self._open.values()]
-
-    def _with_answer_ids(self, interrupt: Interrupt) -> Interrupt:
-        if interrupt.kind != "approval":
-            return interrupt
-        call_id = interrupt.call.id or ""
-        is_shared = len(self._calls.all(call_id)) > 1
-        return replace(interrupt, answer_ids=(interrupt.id,) if is_shared else (interrupt.id, call_id))
+        interrupts: list[Interrupt] = []
+        for interrupt in self._open.values():
+            if interrupt.kind == "approval":
+                call_id = interrupt.call.id or ""
+                is_shared = len(self._calls.all(call_id)) > 1
+                interrupt = replace(interrupt, answer_ids=(interrupt.id,) if is_shared else (interrupt.id, call_id))
+            interrupts.append(interrupt)
+        return interrupts
 
     def read(self, event: Event, responses: Responses, event_index: int) -> None:
         """Read the next event."""
-        self._event_index = event_index
         # Numbers restart with a message, but not while a card shows one: `%confirm 2` must keep its meaning.
-        if self._last_number and not self._open and _is_text(event, responses):
+        if self._last_number and not self._open and event.author == "user" and event.content and not responses:
             self._last_number = 0
         # A toolset request has no call, so no result closes it: the first event after its answer does.
         for key in self._answered_toolsets:
             self._open.pop((_CREDENTIAL, key, 0), None)
         self._answered_toolsets = []
-        if event.long_running_tool_ids:
-            self._open_from(event)
+        for interrupt in opened_by(event) if event.long_running_tool_ids else ():
+            key = _INPUT, interrupt.id, 0
+            if interrupt.kind == "approval":
+                key = self._approval_key(interrupt, event)
+            elif interrupt.kind == "credential":
+                self._settle({call.call.id for call in interrupt.calls})  # a newer request for the same calls
+                key = _CREDENTIAL, interrupt.id, 0
+            if key is None:
+                continue
+            # If it is requested again, it keeps its number and position.
+            previous = self._open.get(key)
+            self._last_number += previous is None
+            number = previous.number if previous else self._last_number
+            path = callers_of(interrupt.branch, self._calls)
+            self._open[key] = replace(interrupt, number=number, path=path, event_index=event_index)
         if responses and self._open:
             self._close_by(event, responses)
         self.is_idle = not (self._open or self._last_number or self._answered_toolsets)
@@ -72,85 +84,52 @@ class OpenInterrupts:
             if interrupt.id in withdrawn:
                 del self._open[key]
 
-    def _open_from(self, event: Event) -> None:
-        for interrupt in opened_by(event):
-            if interrupt.kind == "approval":
-                self._open_approval(interrupt, event)
-            elif interrupt.kind == "credential":
-                self._open_credential(interrupt)
-            else:
-                self._add((_INPUT, interrupt.id, 0), interrupt)
-
-    def _add(self, key: _Key, interrupt: Interrupt) -> None:
-        """Open an interrupt; if it is requested again, it keeps its number and position."""
-        previous = self._open.get(key)
-        self._last_number += previous is None
-        number = previous.number if previous else self._last_number
-        path = callers_of(interrupt.branch, self._calls)
-        self._open[key] = replace(interrupt, number=number, path=path, event_index=self._event_index)
-
-    def _open_approval(self, approval: Interrupt, event: Event) -> None:
+    def _approval_key(self, approval: Interrupt, event: Event) -> _Key | None:
+        """The key of a requested approval. None: it is about none of the calls with its id."""
         call_id = approval.call.id or ""
         records = self._calls.all(call_id)
-        # Sessions stored by 0.1.0 reuse ids: the request is about a call with its name and author.
+        # Where calls share an id, the request is about one with its name and author.
         indices = [
             index
             for index, record in enumerate(records)
             if (record.call.name, record.event.author) == (approval.call.name, event.author)
         ]
         if records and not indices:
-            return
+            return None
         # Of several such calls: the last one of the same run, or else the last one.
         in_same_run = [index for index in indices if records[index].event.invocation_id == event.invocation_id]
-        self._add((_APPROVAL, call_id, (in_same_run or indices or [_UNKNOWN_CALL])[-1]), approval)
-
-    def _open_credential(self, credential: Interrupt) -> None:
-        self._settle(
-            {call.call.id for call in credential.calls}
-        )  # a newer request for the same calls replaces the older
-        self._add((_CREDENTIAL, credential.id, 0), credential)
+        return _APPROVAL, call_id, (in_same_run or indices or [_UNKNOWN_CALL])[-1]
 
     def _close_by(self, event: Event, responses: Responses) -> None:
-        by_user, by_model = event.author == "user", event.content is not None and event.content.role == "model"
+        actions, by_user = event.actions, event.author == "user"
+        by_model = event.content is not None and event.content.role == "model"
         results: set[str | None] = set()
         for response in responses:
+            key = _INPUT, response.id or "", 0
             if response.name == APPROVAL_REQUEST and by_user:
                 self._answers.add((event.invocation_id, response.id))
             elif response.name == CREDENTIAL_REQUEST:
                 interrupt = self._open.get((_CREDENTIAL, response.id or "", 0))
                 self._answered_toolsets += [interrupt.id] if interrupt and interrupt.is_toolset else []
-            else:
-                self._close_input(event, response)
+            elif interrupt := self._open.get(key):
+                # A call that waits for an approval or a credential has not begun: that request is what is open.
+                if response.will_continue and not actions.is_placeholder_for(response.id):
+                    # A result that is long-running itself pauses its agent, so it is no progress.
+                    has_progress = response.id not in (event.long_running_tool_ids or ())
+                    self._open[key] = replace(interrupt, has_progress=has_progress)
+                else:
+                    del self._open[key]
             # A response in a model's content is text that the model wrote: it must not close an approval.
-            if not by_model and response.name not in (APPROVAL_REQUEST, CREDENTIAL_REQUEST):
-                self._close_approval(event, response)
-                if response.id not in event.actions.requested_auth_configs:
-                    results.add(response.id)
+            if by_model or response.name in (APPROVAL_REQUEST, CREDENTIAL_REQUEST):
+                continue
+            if response.id not in actions.requested_tool_confirmations:  # else a placeholder
+                key = self._call_of(event, response)
+                # Other agents' responses do not count.
+                if (approval := self._open.get(key)) and (by_user or event.author == approval.agent):
+                    del self._open[key]
+            if response.id not in actions.requested_auth_configs:
+                results.add(response.id)
         self._settle(results)
-
-    def _close_input(self, event: Event, response: types.FunctionResponse) -> None:
-        key = (_INPUT, response.id or "", 0)
-        interrupt = self._open.get(key)
-        if interrupt is None:
-            return
-        # A call that waits for an approval or a credential has not begun: that request is what is open.
-        actions = event.actions
-        waits = response.id in actions.requested_tool_confirmations or response.id in actions.requested_auth_configs
-        if response.will_continue and not waits:
-            # A result that is long-running itself pauses its agent, so it is no progress.
-            has_progress = response.id not in (event.long_running_tool_ids or ())
-            self._open[key] = replace(interrupt, has_progress=has_progress)
-        else:
-            del self._open[key]
-
-    def _close_approval(self, event: Event, response: types.FunctionResponse) -> None:
-        """Close an approval by the result of its call; placeholders and other agents' responses do not count."""
-        if response.id in event.actions.requested_tool_confirmations:
-            return
-        key = self._call_of(event, response)
-        approval = self._open.get(key)
-        if approval and event.author in ("user", approval.agent):
-            del self._open[key]
 
     def _call_of(self, event: Event, response: types.FunctionResponse) -> _Key:
         """The key of the call that `response` answers, among the calls with its id."""
@@ -158,13 +137,13 @@ class OpenInterrupts:
         records = self._calls.all(call_id)
         same_name = [index for index, record in enumerate(records) if response.name in (None, record.call.name)]
         in_same_run = [index for index in same_name if records[index].event.invocation_id == run]
-        answered = [index for index in same_name if self._is_answered(self._open.get((_APPROVAL, call_id, index)), run)]
+        answered: list[int] = []
+        for index in same_name:
+            approval = self._open.get((_APPROVAL, call_id, index))
+            if approval and not self._answers.isdisjoint({(run, approval.id), (run, approval.call.id)}):
+                answered.append(index)
         # An answer starts a run with another id, so a call that this run answered comes before the newest.
         return _APPROVAL, call_id, (in_same_run or answered or same_name or [_UNKNOWN_CALL])[-1]
-
-    def _is_answered(self, interrupt: Interrupt | None, invocation_id: str) -> bool:
-        keys = (interrupt.id, interrupt.call.id) if interrupt else ()
-        return any((invocation_id, key) in self._answers for key in keys)
 
     def _settle(self, results: set[str | None]) -> None:
         """Remove calls with results from the credential requests; close requests without calls."""
@@ -182,8 +161,3 @@ def callers_of(branch: str | None, calls: Calls) -> tuple[str, ...]:
     """Names of the agents whose calls lead to a branch, outermost first."""
     callers = [calls.newest(key) for _, key in calls_to(branch)]
     return tuple(caller.event.author for caller in callers if caller)
-
-
-def _is_text(event: Event, responses: Responses) -> bool:
-    """True for a user's message without function responses."""
-    return event.author == "user" and event.content is not None and not responses

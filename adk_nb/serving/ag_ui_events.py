@@ -153,9 +153,8 @@ def _tool_calls(event: Event) -> list[types.FunctionCall]:
 
 def _tool_results(event: Event) -> list[types.FunctionResponse]:
     """The results, without those that only say that a call waits, and without answers."""
-    waiting = {*event.actions.requested_tool_confirmations, *event.actions.requested_auth_configs}
-    responses = event.get_function_responses()
-    return [response for response in responses if response.id not in waiting and response.name not in REQUESTS]
+    responses, actions = event.get_function_responses(), event.actions
+    return [r for r in responses if r.name not in REQUESTS and not actions.is_placeholder_for(r.id)]
 
 
 def _patch(actions: EventActions) -> list[dict[str, Any]]:

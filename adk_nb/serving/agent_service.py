@@ -23,10 +23,10 @@ from adk_nb.models.llm_response import (
     WRITTEN_AS_TEXT,
 )
 from adk_nb.runners import Runner
+from adk_nb.runtime.calls import NOT_RUN, SAME_CALL
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Trace, Traces
-from adk_nb.runtime.turn_calls import NOT_RUN, SAME_CALL
 from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session

@@ -8,8 +8,6 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventCompaction
 from adk_nb.events.requests import REQUESTS
-from adk_nb.runtime.approvals import is_approval_placeholder
-from adk_nb.runtime.credentials import is_credential_placeholder
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 
@@ -154,7 +152,7 @@ def exchanges(events: Iterable[Event]) -> list[Exchange]:
                 continue
             if event not in exchange.responses[-1:]:
                 exchange.responses.append(event)
-            if is_approval_placeholder(event, response) or is_credential_placeholder(event, response):
+            if event.actions.is_placeholder_for(response.id):
                 exchange.unanswered.add(key)
                 exchange.waiting.add(key)
             else:

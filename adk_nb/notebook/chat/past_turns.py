@@ -12,7 +12,6 @@ from adk_nb.events.event_actions import DELETED
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
-from adk_nb.runtime import approvals, credentials
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.rewind import rewind_event
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -259,8 +258,7 @@ def _called_tools(events: Sequence[Event]) -> list[str]:
         for event in events
         if event.author != "user"
         for response in event.get_function_responses()
-        if not approvals.is_approval_placeholder(event, response)
-        and not credentials.is_credential_placeholder(event, response)
+        if not event.actions.is_placeholder_for(response.id)
     ]
     return list(dict.fromkeys(f"{one_line(name, 100)}()" for name in names if name not in _SESSION_TOOLS))
 

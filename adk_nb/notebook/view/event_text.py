@@ -22,10 +22,10 @@ from adk_nb.notebook.view.plain_text import (
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import redacted
 from adk_nb.runtime.approvals import REJECTED
+from adk_nb.runtime.calls import SAME_CALL
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.interrupts import input_of
-from adk_nb.runtime.turn_calls import SAME_CALL
 from adk_nb.sessions.state import State
 from adk_nb.tools.content_blocks import with_references
 from adk_nb.tools.skill_tools import LOAD_SKILL

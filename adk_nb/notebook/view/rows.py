@@ -251,9 +251,9 @@ class RunRows:
         return self._calls[key]
 
     def _response_fields(self, event: Event, response: types.FunctionResponse, call: _Call) -> Json:
-        if approvals.is_approval_placeholder(event, response):
+        if response.id in event.actions.requested_tool_confirmations:
             return {"text": "asks for approval"}
-        if credentials.is_credential_placeholder(event, response):
+        if response.id in event.actions.requested_auth_configs:
             return {"text": interrupt_text.credential_state(event.actions.requested_auth_configs[response.id or ""])}
         if card := self._cards.get(self._card_of_call.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]

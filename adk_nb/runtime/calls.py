@@ -1,13 +1,20 @@
-"""Indexes of a session's calls: by id, with authors, branches and results; and the open tasks."""
+"""The calls of a session, read event by event: by id, those of the present turn, and the open tasks."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import APPROVAL_REQUEST
 from adk_nb.runtime.branches import calls_to, is_under, is_within
+from adk_nb.runtime.interrupts import TOOL_INFO
+
+NOT_RUN = "not_run"
+"""Metadata key: ids of the calls of an event with results that a callback answered in place of their tool."""
+SAME_CALL = "same_call"
+"""Metadata key: call id -> `call`, the id of an equal call earlier in the turn; `count`, the number of equal calls with
+equal results; `refused`, true if it was not made for that reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +35,7 @@ class _Answer(NamedTuple):
 
 
 class Calls:
-    """The calls of one session, by id. Sessions stored by 0.1.0 may have several calls under one id."""
+    """The calls of one session, by id. Other programs write sessions with several calls under one id."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, list[CallRecord]] = {}
@@ -52,23 +59,19 @@ class Calls:
         if key and call.name != APPROVAL_REQUEST and key not in (event.long_running_tool_ids or ()):
             self._open[key] = record
 
-    def add_response(self, response: types.FunctionResponse, event: Event) -> None:
+    def add_response(self, response: types.FunctionResponse, event: Event, event_index: int) -> None:
         """Index a response of the next event, after the event's calls."""
         key = response.id or ""
-        self._open.pop(key, None)
-        self._responded.add(key)
-        actions = event.actions
-        # A placeholder answers the call for the model, but is not its result.
-        if key not in actions.requested_tool_confirmations and key not in actions.requested_auth_configs:
-            self._settled.add(key)
-
-    def add_answer(self, response: types.FunctionResponse, event: Event, event_index: int) -> None:
-        """Index a response in a user's message: the message's run continues the run of the call."""
-        key = response.id or ""
-        if run := self._run_of.get(key):
+        # In a user's message it is an answer: the message's run continues the run of the call.
+        if event.author == "user" and (run := self._run_of.get(key)):
             self._first_run.setdefault(event.invocation_id, run)
             answer = _Answer(event_index, event.invocation_id, not response.will_continue)
             self._answers.setdefault(key, []).append(answer)
+        self._open.pop(key, None)
+        self._responded.add(key)
+        # A placeholder answers the call for the model, but is not its result.
+        if not event.actions.is_placeholder_for(key):
+            self._settled.add(key)
 
     def all(self, key: str | None) -> list[CallRecord]:
         """The calls of that id, oldest first."""
@@ -127,6 +130,101 @@ class Calls:
         None: there is no such call.
         """
         return self._run_of.get(key or "")
+
+
+@dataclass(slots=True)
+class TurnCall:
+    """A call of the present turn."""
+
+    call: types.FunctionCall
+    event: Event
+    """The event that made it."""
+    answers_before: int
+    """Number of final answers that its agent gave before it in this turn."""
+    result: types.FunctionResponse | None = None
+    """None: not known yet. A placeholder is no result."""
+    result_event: Event | None = None
+    is_held: bool = False
+    """It waits, or waited, for an approval or a credential."""
+    decision: dict[str, Any] | None = None
+    """The answer to the request for its approval, as the client sent it. None: no answer."""
+    asked_of: str | None = None
+    """Fingerprint of the tool that the decision is on; None if unknown."""
+    identity: str = ""
+    """Equal for equal calls; empty until the call is compared."""
+
+    @property
+    def key(self) -> str:
+        """Its id."""
+        return self.call.id or ""
+
+    def metadata(self, name: str) -> Any:
+        """A value in the metadata of the event with the result."""
+        return ((self.result_event and self.result_event.custom_metadata) or {}).get(name)
+
+
+class TurnCalls:
+    """The calls since the user's last words, of all agents: what the models of one turn have called already."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[str, TurnCall] = {}
+        self._by_name: dict[str, list[TurnCall]] = {}
+        self._answers: dict[tuple[str, str | None], int] = {}
+        """Author and branch -> number of final answers."""
+
+    def read(self, event: Event, responses: Sequence[types.FunctionResponse], *, has_text: bool) -> None:
+        """Read the next event."""
+        if event.author == "user":
+            if (has_text and not responses) or (event.input_transcription and not event.partial):
+                # A new turn. Calls that still wait for a person run in the turn that answers them.
+                waiting = [
+                    call
+                    for call in self._by_id.values()
+                    if call.result is None and (call.is_held or call.call.name == APPROVAL_REQUEST)
+                ]
+                self._by_id, self._by_name, self._answers = {}, {}, {}
+                for call in waiting:
+                    self._add(call)
+            for response in responses:
+                if response.name == APPROVAL_REQUEST:
+                    self._read_decision(response)
+        for response in responses:
+            if call := self._by_id.get(response.id or ""):
+                if event.actions.is_placeholder_for(response.id):
+                    call.is_held = True
+                else:
+                    call.result, call.result_event = response, event
+        origin, is_answer = (event.author, event.branch), has_text
+        for part in event.parts:
+            if function_call := part.function_call:
+                is_answer = False
+                self._add(TurnCall(function_call, event, self._answers.get(origin, 0)))
+        if is_answer and event.author != "user" and not responses:
+            self._answers[origin] = self._answers.get(origin, 0) + 1
+
+    def _add(self, call: TurnCall) -> None:
+        self._by_id[call.key] = call
+        self._by_name.setdefault(call.call.name or "", []).append(call)
+
+    def _read_decision(self, response: types.FunctionResponse) -> None:
+        # An answer names the request, or the call itself.
+        answered, tool_info = self._by_id.get(response.id or ""), None
+        if answered and answered.call.name == APPROVAL_REQUEST:
+            args: dict[str, Any] = answered.call.args or {}
+            original, tool_info = args.get("originalFunctionCall"), args.get(TOOL_INFO)
+            key = cast(dict[str, Any], original).get("id") if isinstance(original, dict) else None
+            answered = self._by_id.get(key) if isinstance(key, str) else None
+        if answered:
+            answered.decision = response.response or {}
+            answered.asked_of = cast(dict[str, Any], tool_info).get("tool") if isinstance(tool_info, dict) else None
+
+    def get(self, key: str | None) -> TurnCall | None:
+        """The call with that id. None: it is not of this turn."""
+        return self._by_id.get(key or "")
+
+    def of(self, name: str) -> Sequence[TurnCall]:
+        """The calls of that function, oldest first."""
+        return self._by_name.get(name, ())
 
 
 @dataclass(slots=True)
