@@ -1,6 +1,6 @@
 """Authenticate tools: ask the user for a credential, exchange the answer, hand the credential to the tool."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from adk_nb import clock, types
@@ -40,10 +40,10 @@ async def request_credentials(
     Removes the secrets from the configs in `results`. A call whose credential cannot be requested gets an error as
     result. `decisions`: earlier approvals, by call id.
     """
-    configs = dict(results.actions.requested_auth_configs)
-    for key, config in configs.items():
-        # The event is stored: it must hold no secrets.
-        results.actions.requested_auth_configs[key] = config.public()
+    requested = results.actions.requested_auth_configs
+    configs = dict(requested)
+    # The event is stored: it must hold no secrets.
+    requested.update({key: config.public() for key, config in configs.items()})
     calls_by_credential: dict[str, list[WaitingCall]] = {}
     for call in calls:
         if call.id in configs:
@@ -51,47 +51,36 @@ async def request_credentials(
             calls_by_credential.setdefault(configs[call.id].credential_key, []).append(waiting_call)
     parts: list[types.Part] = []
     for waiting_calls in calls_by_credential.values():
+        ids = [waiting_call.call.id or "" for waiting_call in waiting_calls]
+        config, request_id = configs[ids[0]], f"adk-{clock.new_id()}"
         try:
-            config = configs[waiting_calls[0].call.id or ""]
-            parts.append(await _request_part(ctx, config, waiting_calls, results))
+            if config.auth_scheme.type_.value in ("oauth2", "openIdConnect"):
+                raw_credential = config.raw_auth_credential
+                client = (raw_credential and raw_credential.oauth2) or OAuth2Auth()
+                pending = await oauth.start_authorization(config.auth_scheme, client)
+                exchanged = exchange.as_client_credential(config, pending)
+                config = config.model_copy(update={"exchanged_auth_credential": exchanged})
+                # The PKCE verifier must survive until the answer, outside of the stored event.
+                await Context(ctx).save_credential(_pending_config(request_id, config))
+            requested.update({key: config.public() for key in ids})
+            problem = ctx.credential_problems.get(config.credential_key, "")
+            parts.append(credentials.request(request_id, config, waiting_calls, problem))
         except (CredentialError, UserError) as error:
-            _set_errors(results, waiting_calls, error)
-    ids = {part.function_call.id or "" for part in parts if part.function_call}
+            for key in ids:
+                requested.pop(key, None)
+            for response in results.get_function_responses():
+                if response.id in ids:
+                    response.response = {"error": f"{type(error).__name__}: {error}"}
+    request_ids = {part.function_call.id or "" for part in parts if part.function_call}
     content = types.Content(role="user", parts=parts)
-    return [Event(author=author, branch=ctx.branch, content=content, long_running_tool_ids=ids)] if parts else []
-
-
-async def _request_part(
-    ctx: InvocationContext, config: AuthConfig, waiting_calls: Sequence[WaitingCall], results: Event
-) -> types.Part:
-    request_id, raw_credential = f"adk-{clock.new_id()}", config.raw_auth_credential
-    if config.auth_scheme.type_.value in ("oauth2", "openIdConnect"):
-        pending_credential = await oauth.start_authorization(
-            config.auth_scheme, (raw_credential and raw_credential.oauth2) or OAuth2Auth()
-        )
-        config = config.model_copy(
-            update={"exchanged_auth_credential": exchange.as_client_credential(config, pending_credential)}
-        )
-        # The PKCE verifier must survive until the answer, outside of the stored event.
-        await Context(ctx).save_credential(_pending_config(request_id, config))
-    for waiting_call in waiting_calls:
-        results.actions.requested_auth_configs[waiting_call.call.id or ""] = config.public()
-    problem = ctx.credential_problems.get(config.credential_key, "")
-    return credentials.request(request_id, config, waiting_calls, problem)
+    return (
+        [Event(author=author, branch=ctx.branch, content=content, long_running_tool_ids=request_ids)] if parts else []
+    )
 
 
 def _pending_config(request_id: str, config: AuthConfig) -> AuthConfig:
     """The config whose key stores the client secret and the PKCE verifier until the request is answered."""
     return config.model_copy(update={"credential_key": f"{config.credential_key}/{request_id}"})
-
-
-def _set_errors(results: Event, waiting_calls: Sequence[WaitingCall], error: Exception) -> None:
-    ids = {waiting_call.call.id for waiting_call in waiting_calls}
-    for key in ids:
-        results.actions.requested_auth_configs.pop(key or "", None)
-    for response in results.get_function_responses():
-        if response.id in ids:
-            response.response = {"error": f"{type(error).__name__}: {error}"}
 
 
 async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Mapping[str, Any]) -> Decision | None:
@@ -103,17 +92,8 @@ async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Map
         A rejection of the calls if the user refused; None if they run.
     """
     if reason := credentials.refusal(response):
-        return _rejection(reason)
-    await _store_answer(ctx, interrupt, response)
-    return None
-
-
-def _rejection(reason: str) -> Decision:
-    confirmation = ToolConfirmation(confirmed=False, reason=f"authentication failed: {reason:.200}")
-    return Decision(confirmation=confirmation, ran=False, tool_fingerprint=None)
-
-
-async def _store_answer(ctx: InvocationContext, interrupt: Interrupt, response: Mapping[str, Any]) -> None:
+        confirmation = ToolConfirmation(confirmed=False, reason=f"authentication failed: {reason:.200}")
+        return Decision(confirmation=confirmation, ran=False, tool_fingerprint=None)
     context, config = Context(ctx), credentials.auth_config(interrupt)
     pending_config = _pending_config(interrupt.id, config)
     client_credential = await context.load_credential(pending_config)
@@ -121,11 +101,12 @@ async def _store_answer(ctx: InvocationContext, interrupt: Interrupt, response: 
         credential = await _exchange(config, client_credential, credentials.read_answer(response))
     except CredentialError as error:
         ctx.credential_problems[config.credential_key] = str(error)
-        return
+        return None
     finally:
         # An authorization code works once: after the first answer the pending half is useless.
         await context.save_credential(pending_config.model_copy(update={"exchanged_auth_credential": None}))
     await exchange.store(config, credential, context)
+    return None
 
 
 async def _exchange(

@@ -3,7 +3,6 @@
 import logging
 from contextvars import ContextVar
 
-from adk_nb import types
 from adk_nb.errors import MissingExtraError
 from adk_nb.events.event import Event
 from adk_nb.events.usage import usages_of
@@ -55,7 +54,8 @@ def counts_cost(ctx: InvocationContext) -> bool:
 
 def add_cost(ctx: InvocationContext, event: Event) -> None:
     """Add the cost of a model response to its run's; `budget_event` ends the run at the next model call."""
-    usage = _billed_usage(event)
+    # A replayed response costs nothing.
+    usage = None if (event.custom_metadata or {}).get(REPLAYED) else event.usage_metadata
     try:
         cost = price(event.model_version, usage) if usage else 0.0
     except MissingExtraError:
@@ -105,20 +105,11 @@ def is_over_budget(ctx: InvocationContext) -> bool:
     load()
     counter = ctx.shared.outermost
     if counter.cost_usd is None:
-        counter.cost_usd = _earlier_cost(ctx)
+        counter.cost_usd = 0.0
+        # A resumed run goes on from what it cost before its interrupt or interruption.
+        if ctx.calls_answered or ctx.checkpoints:
+            history = history_of(ctx.session)
+            for event in history.events[history.last_text_index :]:
+                usages = (usage for usage in usages_of(event) if not usage.is_replayed)
+                counter.cost_usd += sum(price(usage.model, usage.tokens) or 0.0 for usage in usages)
     return counter.cost_usd >= limit
-
-
-def _earlier_cost(ctx: InvocationContext) -> float:
-    """Dollars that a resumed run cost before its interrupt or interruption; 0 for a new run."""
-    total = 0.0
-    if not (ctx.calls_answered or ctx.checkpoints):
-        return total
-    history = history_of(ctx.session)
-    for event in history.events[history.last_text_index :]:
-        total += sum(price(usage.model, usage.tokens) or 0.0 for usage in usages_of(event) if not usage.is_replayed)
-    return total
-
-
-def _billed_usage(event: Event) -> types.GenerateContentResponseUsageMetadata | None:
-    return None if (event.custom_metadata or {}).get(REPLAYED) else event.usage_metadata

@@ -45,12 +45,23 @@ async def result_part(
 ) -> types.Part:
     """The function response of a call. Sets `call_state(context).display` to the rendered result, if there is one."""
     name = call.name or ""
+    filename = f"{name}-{call.id}"
     response, full_result, media, display = convert_result(with_blobs(result), name)
-    sent_media = await _limit_media(context, f"{name}-{call.id}", media) if media else []
+    # The media that fit into the limit; for the others, the JSON of the result names the artifact.
+    remaining_bytes, sent_media = MAX_MEDIA_BYTES, list[Media]()
+    for number, item in enumerate(media, 1):
+        if len(item.data) <= remaining_bytes:
+            remaining_bytes -= len(item.data)
+            sent_media.append(item)
+            item.placeholder["part"] = len(sent_media)
+        else:
+            del item.placeholder["part"]
+            item.placeholder["note"] = f"omitted: the media of one result are limited to {MAX_MEDIA_BYTES} bytes"
+            item.placeholder |= await _save_artifact(context, f"{filename}-{number}", item.mime_type, item.data)
     if full_result:
         hide = partial(_redact, context)
         response |= await _save_artifact(
-            context, f"{name}-{call.id}", "application/json", lambda: hide(full_result().decode()).encode()
+            context, filename, "application/json", lambda: hide(full_result().decode()).encode()
         )
     if context.auth_credential:
         response = redact(response, context.auth_credential.secrets())
@@ -61,42 +72,22 @@ async def result_part(
             {key: f"a person changed the arguments before approving them, to {confirmation.args}"}, name
         )
     if display:
-        call_state(context).display = await _limit_display(context, f"{name}-{call.id}", display)
+        call_state(context).display = shown = list[Piece]()
+        for number, piece in enumerate(display, 1):
+            piece = _redact(context, piece)
+            if len(piece.get("text", "")) > MAX_DISPLAY_CHARS:
+                kind, text = piece["kind"], piece["text"]
+                artifact_name = f"{filename}-shown-{number}"
+                artifact = await _save_artifact(context, artifact_name, MIME_TYPES[kind], text.encode())
+                piece = {"kind": kind, "chars": len(text), **artifact}
+            shown.append(piece)
     if sent_media:
         # After the redaction, which else would search megabytes of base64.
         response = with_base64(response, sent_media)
     part = parts.result(call.id, name, response)
     if sent_media and part.function_response:
-        part.function_response.parts = [piece.part() for piece in sent_media]
+        part.function_response.parts = [item.part() for item in sent_media]
     return part
-
-
-async def _limit_media(context: Context, name: str, media: list[Media]) -> list[Media]:
-    """The media that fit into the limit; for the others, the JSON of the result names the artifact."""
-    remaining_bytes, sent_media = MAX_MEDIA_BYTES, list[Media]()
-    for number, piece in enumerate(media, 1):
-        if len(piece.data) <= remaining_bytes:
-            remaining_bytes -= len(piece.data)
-            sent_media.append(piece)
-            piece.placeholder["part"] = len(sent_media)
-            continue
-        del piece.placeholder["part"]
-        piece.placeholder["note"] = f"omitted: the media of one result are limited to {MAX_MEDIA_BYTES} bytes"
-        piece.placeholder |= await _save_artifact(context, f"{name}-{number}", piece.mime_type, piece.data)
-    return sent_media
-
-
-async def _limit_display(context: Context, name: str, pieces: list[Piece]) -> list[Piece]:
-    """The rendered result without secrets; pieces over the limit are saved as artifacts."""
-    limited = list[Piece]()
-    for number, piece in enumerate(pieces, 1):
-        piece = _redact(context, piece)
-        if len(piece.get("text", "")) > MAX_DISPLAY_CHARS:
-            kind = piece["kind"]
-            artifact = await _save_artifact(context, f"{name}-shown-{number}", MIME_TYPES[kind], piece["text"].encode())
-            piece = {"kind": kind, "chars": len(piece["text"]), **artifact}
-        limited.append(piece)
-    return limited
 
 
 def _redact(context: Context, value: Any) -> Any:
@@ -161,32 +152,30 @@ class CallResult:
 
 async def save_result(durable: DurableCall | None, result: CallResult) -> CallResult:
     """Return `result` once it is in the journal."""
-    if durable and durable.attempt:
-        result.event_id = durable.event_id
-        await durable.finish(_to_record(result))
-    return result
-
-
-def _to_record(result: CallResult) -> dict[str, Any]:
-    """The journal's JSON for a result; its keys are stored, so they stay as they are."""
+    if not (durable and durable.attempt):
+        return result
+    result.event_id = durable.event_id
     # Without `temp:` keys, which end with their run.
     actions = result.actions.model_copy(update={"state_delta": storable_delta(result.actions.state_delta)})
-    return {
-        "part": result.part and result.part.model_dump(mode="json", exclude_none=True),
-        "words": result.text_part and result.text_part.text,
-        "actions": actions.model_dump(mode="json", exclude_defaults=True, exclude_none=True),
-        "asks": bool(actions.requested_tool_confirmations or actions.requested_auth_configs),
-        "id": result.call_id,
-        "failed_at": result.failed_at,
-        "repeated": result.repeated,
-        "shown": result.display,
-        "usage": result.nested_usage,
-        "same_call": result.same_call,
-        "not_run": result.is_not_run,
-        "pauses": result.is_interim,
-        "hands_back": result.is_task_result,
-        "finished": result.task_output and list(result.task_output),
-    }
+    await durable.finish(
+        {  # these keys are stored, so they stay as they are
+            "part": result.part and result.part.model_dump(mode="json", exclude_none=True),
+            "words": result.text_part and result.text_part.text,
+            "actions": actions.model_dump(mode="json", exclude_defaults=True, exclude_none=True),
+            "asks": bool(actions.requested_tool_confirmations or actions.requested_auth_configs),
+            "id": result.call_id,
+            "failed_at": result.failed_at,
+            "repeated": result.repeated,
+            "shown": result.display,
+            "usage": result.nested_usage,
+            "same_call": result.same_call,
+            "not_run": result.is_not_run,
+            "pauses": result.is_interim,
+            "hands_back": result.is_task_result,
+            "finished": result.task_output and list(result.task_output),
+        }
+    )
+    return result
 
 
 def result_from_record(record: dict[str, Any], event_id: str | None) -> CallResult:

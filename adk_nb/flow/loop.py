@@ -27,30 +27,20 @@ MAX_ITERATIONS = "MAX_ITERATIONS"
 """Error code of the event that ends an agent which asked its model too often."""
 
 
-def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None]:
+async def run_llm(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None]:
     """Run one turn of an agent, with as many model calls as it takes.
 
     Yields:
         Each model event, and after one with calls the event with their results; the last one is final.
     """
-    # Only answers, checkpoints and toolsets need work before the first request.
     turn = _Turn(ctx, spec)
-    return _resumed_turn(turn) if ctx.calls_answered or ctx.checkpoints or spec.toolsets else _model_rounds(turn)
-
-
-async def _resumed_turn(turn: "_Turn") -> AsyncGenerator[Event, None]:
-    async with aclosing(turn.open()) as events:
-        async for event in events:
-            yield event
-    async with aclosing(_model_rounds(turn)) as events:
-        async for event in events:
-            yield event
-
-
-async def _model_rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
-    ctx, spec = turn.ctx, turn.spec
+    # Only answers, checkpoints and toolsets need work before the first request.
+    if ctx.calls_answered or ctx.checkpoints or spec.toolsets:
+        async with aclosing(turn.open()) as events:
+            async for event in events:
+                yield event
     while turn.asks_model and not ctx.end_invocation:
-        if (turn.counts_cost or turn.model_calls == spec.max_iterations) and (end_event := turn.limit_event()):
+        if end_event := turn.limit_event():
             yield end_event
             return
         context = Context(ctx)
@@ -68,27 +58,9 @@ async def _model_rounds(turn: "_Turn") -> AsyncGenerator[Event, None]:
                 add_cost(ctx, unanswered)
         if turn.is_over():
             return
-        async with aclosing(_after_answer(turn)) as events:
+        async with aclosing(turn.act()) as events:
             async for event in events:
                 yield event
-
-
-async def _after_answer(turn: "_Turn") -> AsyncGenerator[Event, None]:
-    """Run the step after a response that is not final."""
-    if turn.retries_output() and not turn.ctx.end_invocation:
-        return
-    following = turn.following_step()
-    progress = Progress(turn.ctx, following) if turn.reports_progress() else None
-    if progress:
-        async with aclosing(progress.events()) as events:
-            async for event in events:
-                yield event
-    # `following` runs once: as work of `progress`, or here.
-    step = progress.outcome if progress else await following
-    for event in step.events:
-        yield event
-    # After the events are stored: `ends_turn` raises the error of a call, and the other results must not be lost.
-    turn.asks_model = not (step.ends_turn() or turn.is_ended_by_model())
 
 
 class _Turn:
@@ -118,17 +90,30 @@ class _Turn:
         self._corrections = int(spec.on_output_error == "retry")
         self._correction: list[types.Content] = []
 
+    def limit_event(self) -> Event | None:
+        """The event that ends the turn at `max_iterations` or the run at `max_cost_usd`; None below them."""
+        ctx, spec = self.ctx, self.spec
+        if self.model_calls != spec.max_iterations:
+            return budget_event(ctx, spec) if self.counts_cost else None
+        message = (
+            f"agent {spec.name!r} called its model {spec.max_iterations} times in one turn without a final answer; "
+            f"raise LlmAgent(max_iterations=...), or find the tool that it keeps calling"
+        )
+        return agent_event(ctx, spec, error_code=MAX_ITERATIONS, error_message=message)
+
     async def _load_tools(self) -> Sequence[BaseTool]:
         """List the agent's tools."""
-        offered = _with_response_tool(self.spec, await self.spec.canonical_tools(ReadonlyContext(self.ctx)))
+        spec = self.spec
+        offered = await spec.canonical_tools(ReadonlyContext(self.ctx))
+        # A model that cannot combine tools and an output schema answers through a tool.
+        if spec.output_shape and offered and not spec.canonical_model.capabilities.output_schema_and_tools:
+            offered = [SetModelResponseTool(spec.output_shape), *offered]
         self._tools_offered = offered
         if offered:
             self._tools = {tool.name: tool for tool in offered}
             self._long_running_names = {tool.name for tool in offered if tool.is_long_running}
             self._progress_names = {tool.name for tool in offered if tool.reports_progress}
-        self._has_checks = bool(
-            self.counts_cost or self._long_running_names or self.spec.output_shape or self.spec.output_key
-        )
+        self._has_checks = bool(self.counts_cost or self._long_running_names or spec.output_shape or spec.output_key)
         return offered
 
     async def open(self) -> AsyncGenerator[Event, None]:
@@ -148,12 +133,6 @@ class _Turn:
                     yield event
             self.asks_model = not resumed.ends_turn
             self._tools_offered = None  # list the tools anew: a resumed call may have changed them
-
-    def limit_event(self) -> Event | None:
-        """The event that ends the turn at `max_iterations` or the run at `max_cost_usd`; None below them."""
-        if self.model_calls == self.spec.max_iterations:
-            return _too_many_iterations(self.ctx, self.spec)
-        return budget_event(self.ctx, self.spec)
 
     async def request(self, context: Context) -> LlmRequest:
         """Build the next request to the model."""
@@ -184,13 +163,6 @@ class _Turn:
             self._output_error = None if self._calls else output.apply_output(self.spec, event)
         return event
 
-    def retries_output(self) -> bool:
-        """True if the answer did not fit `output_schema`, and the model gets its one retry."""
-        if not (self._output_error and self._corrections):
-            return False
-        self._corrections, self._correction = 0, [output.correction_request(self._output_error)]
-        return True
-
     def is_over(self) -> bool:
         """True if the answer is final: no calls, no mismatch, no code to run or to continue from."""
         if self._output_error or self._calls:
@@ -200,60 +172,47 @@ class _Turn:
             return True
         return not (self.spec.code_executor or answer.has_trailing_code_execution_result())
 
-    def reports_progress(self) -> bool:
-        """True if a called tool emits events while it runs."""
-        return bool(self._progress_names) and any(call.name in self._progress_names for call in self._calls)
+    async def act(self) -> AsyncGenerator[Event, None]:
+        """What follows an answer that is not final: its calls or its code run, or its mismatch is reported.
 
-    def is_ended_by_model(self) -> bool:
-        """True if the model ended the turn in its metadata, or failed after its calls."""
-        answer = self._answer
-        if answer and answer.error_code and not answer.get_function_calls():
-            return True
-        metadata = answer and answer.custom_metadata
-        return bool(metadata) and ends_turn(metadata)
-
-    async def following_step(self) -> StepResult:
-        """The results of the answer's calls or code, or the report of a mismatch."""
-        ctx, spec = self.ctx, self.spec
+        Raises:
+            BaseException: The error of a call that ends the run, after the results of the others.
+        """
+        ctx, spec, answer, calls = self.ctx, self.spec, self._answer, self._calls
         if self._output_error:
-            return output.mismatch_result(ctx, spec, self._output_error, self._answer)
-        calls = self._calls
-        if not calls:
-            return await _run_code(ctx, spec, self._answer)
-        tools, requested = self._tools, self._request.tools_dict if self._request else {}
-        # Callbacks may have added some to the request.
-        if requested.keys() - tools.keys():
-            tools = {**requested, **tools}
-        step = await run_calls(ctx, spec, calls, tools)
-        if spec.output_shape and (tool_output := output.output_from_tool(ctx, spec, step.events)):
-            step.events.append(tool_output)
-        return step
-
-
-async def _run_code(ctx: InvocationContext, spec: LlmSpec, answer: Event | None) -> StepResult:
-    """The step after an answer without calls: the result of the code that it ends in."""
-    if answer is None or answer.error_code:
-        return StepResult([])
-    if answer.has_trailing_code_execution_result():
-        return StepResult([], ask_again=True)
-    result = await run_trailing_code(ctx, spec, spec.code_executor, answer) if spec.code_executor else None
-    return StepResult([result] if result else [])
-
-
-def _with_response_tool(spec: LlmSpec, tools: Sequence[BaseTool]) -> Sequence[BaseTool]:
-    """`tools`, with `set_model_response` where the model cannot combine tools and an output schema."""
-    if not (spec.output_shape and tools) or spec.canonical_model.capabilities.output_schema_and_tools:
-        return tools
-    return [SetModelResponseTool(spec.output_shape), *tools]
-
-
-def _too_many_iterations(ctx: InvocationContext, spec: LlmSpec) -> Event:
-    return agent_event(
-        ctx,
-        spec,
-        error_code=MAX_ITERATIONS,
-        error_message=(
-            f"agent {spec.name!r} called its model {spec.max_iterations} times in one turn without a final answer; "
-            f"raise LlmAgent(max_iterations=...), or find the tool that it keeps calling"
-        ),
-    )
+            if self._corrections and not ctx.end_invocation:
+                # The model gets its one retry.
+                self._corrections, self._correction = 0, [output.correction_request(self._output_error)]
+                return
+            step = output.mismatch_result(ctx, spec, self._output_error, answer)
+        elif calls:
+            tools, requested = self._tools, self._request.tools_dict if self._request else {}
+            # Callbacks may have added some to the request.
+            if requested.keys() - tools.keys():
+                tools = {**requested, **tools}
+            if self._progress_names and any(call.name in self._progress_names for call in calls):
+                progress = Progress(ctx, run_calls(ctx, spec, calls, tools))
+                async with aclosing(progress.events()) as events:
+                    async for event in events:
+                        yield event
+                step = progress.outcome
+            else:
+                step = await run_calls(ctx, spec, calls, tools)
+            if spec.output_shape and (tool_output := output.output_from_tool(ctx, spec, step.events)):
+                step.events.append(tool_output)
+        elif answer and answer.has_trailing_code_execution_result():
+            step = StepResult([], ask_again=True)  # the model's service ran its code
+        else:
+            executor = spec.code_executor
+            result = await run_trailing_code(ctx, spec, executor, answer) if executor and answer else None
+            step = StepResult([result] if result else [])
+        for event in step.events:
+            yield event
+        # After the events are stored: `ends_turn` raises the error of a call, and the other results must not be lost.
+        self.asks_model = not step.ends_turn()
+        # The model itself ends the turn in its metadata, or by a failure after its calls.
+        if answer and (
+            (answer.error_code and not answer.get_function_calls())
+            or (answer.custom_metadata and ends_turn(answer.custom_metadata))
+        ):
+            self.asks_model = False

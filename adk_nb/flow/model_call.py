@@ -2,7 +2,6 @@
 
 from collections.abc import AsyncGenerator, Sequence, Set
 from contextlib import aclosing
-from typing import Any
 
 from pydantic_core import from_json, to_json
 
@@ -13,7 +12,7 @@ from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.flow.budget import paying_run
 from adk_nb.flow.code_execution import prepare_request, truncate_after_code
 from adk_nb.flow.request import LentContents
-from adk_nb.flow.spec import CodeExecutor, LlmSpec, Planner, hooks_of
+from adk_nb.flow.spec import LlmSpec, hooks_of
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import ESCALATE, REPLAYED, UNREADABLE, LlmResponse, ends_turn, was_replayed
@@ -72,20 +71,75 @@ class ModelCall:
 
         Raises the model's error, unless a callback answered it.
         """
-        stream = _model_responses(self._ctx, self._spec, self._request, self._context, self._event_id)
-        return self._with_preparation(self._spec.code_executor, stream) if self._spec.code_executor else stream
+        ctx, spec = self._ctx, self._spec
+        before_hooks, after_hooks = hooks_of(ctx, spec, "before_model"), hooks_of(ctx, spec, "after_model")
+        error_hooks = hooks_of(ctx, spec, "on_model_error")
+        if before_hooks or after_hooks or error_hooks or spec.code_executor:
+            return self._prepared(before_hooks, after_hooks, error_hooks)
+        return self._send()  # the model's own stream, for speed
 
-    async def _with_preparation(
-        self, executor: CodeExecutor, stream: AsyncGenerator[LlmResponse, None]
+    async def _prepared(
+        self, before_hooks: Sequence[Hook], after_hooks: Sequence[Hook], error_hooks: Sequence[Hook]
     ) -> AsyncGenerator[LlmResponse, None]:
-        self._is_preparing = True
-        async with aclosing(prepare_request(self._ctx, self._spec, executor, self._request)) as events:
-            async for event in events:
-                yield event
-        self._is_preparing = False
-        async with aclosing(stream) as responses:
+        """The responses after the preparation for code, between callbacks."""
+        spec, request, context = self._spec, self._request, self._context
+        if spec.code_executor:
+            self._is_preparing = True
+            async with aclosing(prepare_request(self._ctx, spec, spec.code_executor, request)) as events:
+                async for event in events:
+                    yield event
+            self._is_preparing = False
+        if before_hooks:
+            answer = await first_result(before_hooks, callback_context=context, llm_request=request)
+            if answer is not None:
+                yield check_hook_result(answer, "before_model_callback")
+                return
+            # No callback follows: the model only reads, and needs no copies.
+            if isinstance(request.contents, LentContents):
+                request.contents = request.contents.originals()
+        async with aclosing(self._send_or_recover(error_hooks)) as responses:
             async for response in responses:
+                if after_hooks:
+                    replacement = await first_result(after_hooks, callback_context=context, llm_response=response)
+                    if replacement is not None:
+                        response = merge_replacement(response, check_hook_result(replacement, "after_model_callback"))
                 yield response
+
+    async def _send_or_recover(self, error_hooks: Sequence[Hook]) -> AsyncGenerator[LlmResponse, None]:
+        """The model's stream; a callback may answer its error, but not that of another callback."""
+        try:
+            async with aclosing(self._send()) as responses:
+                async for response in responses:
+                    yield response
+        except Exception as error:
+            answer = await first_result(
+                error_hooks, callback_context=self._context, llm_request=self._request, error=error
+            )
+            if answer is None:
+                raise
+            yield check_hook_result(answer, "on_model_error_callback")
+
+    def _send(self) -> AsyncGenerator[LlmResponse, None]:
+        """The model's own stream, observed, and traced if a trace is active."""
+        ctx, spec, request = self._ctx, self._spec, self._request
+        model, streams = spec.canonical_model, ctx.run_config.streams
+        responses = model.generate_content_async(request, streams)
+        if observer.registered:
+            responses = observer.registered.model_call(ctx, model, request, responses, streams=streams)
+        if (trace := current_trace.get()) is None:
+            return responses
+        traced_request = TracedRequest(
+            event_id=self._event_id,
+            invocation_id=ctx.invocation_id,
+            agent=spec.name,
+            branch=ctx.branch,
+            path=ctx.node.path if ctx.node else "",
+            model=request.model or model.model,
+            request=request,
+            began=clock.now(),
+            unsent_settings=model.unsent_settings,
+        )
+        return trace.trace_request(traced_request, responses)
 
     def record(self, response: LlmResponse) -> Event | None:
         """The event of a chunk (`partial=True`) or of a complete response.
@@ -105,18 +159,32 @@ class ModelCall:
             self._chunks = self._chunks or _Chunks()
             self._chunks.add(response)
             return response_event(self._ctx, self._spec, response, self._event_id, no_actions())
-        if _is_empty(response):
-            return self._trailing_event(response)
-        self._begin_answer()
-        self._has_answer = True
-        return self._complete_event(response)
+        if not _is_empty(response):
+            self._begin_answer()
+            self._has_answer = True
+            return self._complete_event(response)
+        if not self._has_answer:
+            self._empty_response = response
+            return None
+        # Usage and other metadata, or state changes of a callback, after an answer.
+        settle_state(self._context)
+        actions = self._context.actions
+        has_metadata = any(getattr(response, name) is not None for name in _METADATA_FIELDS)
+        if not has_metadata and actions == EventActions():
+            return None
+        self._event_id = clock.new_id()
+        metadata_response = copy_model(response, content=None, turn_complete=None)
+        return self._with_model_version(
+            response_event(self._ctx, self._spec, metadata_response, self._event_id, actions)
+        )
 
     def final_event(self) -> Event | None:
         """The complete answer of a model that only sent chunks, or nothing; None if `record` returned it already."""
         if self._has_answer:
             return None
         if self._chunks is None:
-            return self._complete_event(self._empty_response or _empty_answer())
+            nothing = LlmResponse(content=types.Content(role="model", parts=[]))
+            return self._complete_event(self._empty_response or nothing)
         if self._empty_response:
             self._chunks.add(self._empty_response)
         return self._complete_event(self._chunks.join(self._request.model or ""))
@@ -136,23 +204,33 @@ class ModelCall:
         if self._has_answer:
             self._event_id, self._chunks, self._has_answer = clock.new_id(), None, False
 
-    def _trailing_event(self, response: LlmResponse) -> Event | None:
-        """An event for usage and other metadata, or state changes of a callback, after an answer."""
-        if not self._has_answer:
-            self._empty_response = response
-            return None
-        settle_state(self._context)
-        has_metadata = any(getattr(response, name) is not None for name in _METADATA_FIELDS)
-        if not has_metadata and self._context.actions == EventActions():
-            return None
-        self._event_id = clock.new_id()
-        metadata_response = copy_model(response, content=None, turn_complete=None)
-        return self._with_model_version(
-            response_event(self._ctx, self._spec, metadata_response, self._event_id, self._context.actions)
-        )
-
     def _complete_event(self, response: LlmResponse) -> Event:
-        return self._with_model_version(_build_event(self._ctx, self._spec, response, self._event_id, self._context))
+        ctx, spec, context = self._ctx, self._spec, self._context
+        if spec.code_executor:
+            response = truncate_after_code(ctx, spec.code_executor, response)
+        if spec.planner and (content := response.content) and content.parts:
+            parts = spec.planner.process_planning_response(context, content.parts)
+            if parts:
+                content = content.model_copy(update={"parts": parts})
+                response = response.model_copy(update={"content": content})
+        settle_state(context)
+        # Written by search tools, for the answer that cites them.
+        if response.grounding_metadata is None and (grounding := ctx.session.state.get(GROUNDING)):
+            response = response.model_copy(update={"grounding_metadata": grounding})
+        if response.custom_metadata and response.custom_metadata.get(ESCALATE) is True:
+            context.actions.escalate = True
+        event = response_event(ctx, spec, response, self._event_id, context.actions)
+        # A replayed response costs nothing.
+        if response.usage_metadata is not None and was_replayed(response.usage_metadata):
+            event.custom_metadata = {**(event.custom_metadata or {}), REPLAYED: True}
+        metadata = event.custom_metadata
+        may_be_empty = event.error_code or event.actions.skip_summarization or (metadata and ends_turn(metadata))
+        if not may_be_empty and all(
+            part.text is not None and (part.thought or not part.text.strip()) for part in event.parts
+        ):
+            event.error_code = NO_CONTENT
+            event.error_message = "the model returned no text and no tool call"
+        return self._with_model_version(event)
 
     def _with_model_version(self, event: Event) -> Event:
         if event.usage_metadata is not None:
@@ -231,87 +309,6 @@ async def ask_model(model: BaseLlm, request: LlmRequest) -> LlmResponse | None:
     return answer
 
 
-def _model_responses(
-    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, context: Context, event_id: str
-) -> AsyncGenerator[LlmResponse, None]:
-    """The model's responses after callbacks; the model's own stream if there are none, for speed."""
-    before_hooks, after_hooks = hooks_of(ctx, spec, "before_model"), hooks_of(ctx, spec, "after_model")
-    error_hooks = hooks_of(ctx, spec, "on_model_error")
-    if before_hooks or after_hooks or error_hooks:
-        return _send_with_hooks(ctx, spec, request, context, event_id, before_hooks, after_hooks, error_hooks)
-    return _send(ctx, spec, request, event_id)
-
-
-def _send(
-    ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, event_id: str
-) -> AsyncGenerator[LlmResponse, None]:
-    """The model's own stream, observed, and traced if a trace is active."""
-    model, streams = spec.canonical_model, ctx.run_config.streams
-    responses = model.generate_content_async(request, streams)
-    if observer.registered:
-        responses = observer.registered.model_call(ctx, model, request, responses, streams=streams)
-    if (trace := current_trace.get()) is None:
-        return responses
-    traced_request = TracedRequest(
-        event_id=event_id,
-        invocation_id=ctx.invocation_id,
-        agent=spec.name,
-        branch=ctx.branch,
-        path=ctx.node.path if ctx.node else "",
-        model=request.model or model.model,
-        request=request,
-        began=clock.now(),
-        unsent_settings=model.unsent_settings,
-    )
-    return trace.trace_request(traced_request, responses)
-
-
-async def _send_with_hooks(
-    ctx: InvocationContext,
-    spec: LlmSpec,
-    request: LlmRequest,
-    context: Context,
-    event_id: str,
-    before_hooks: Sequence[Hook],
-    after_hooks: Sequence[Hook],
-    error_hooks: Sequence[Hook],
-) -> AsyncGenerator[LlmResponse, None]:
-    if before_hooks:
-        answer = await first_result(before_hooks, callback_context=context, llm_request=request)
-        if answer is not None:
-            yield check_hook_result(answer, "before_model_callback")
-            return
-        # No callback follows: the model only reads, and needs no copies.
-        if isinstance(request.contents, LentContents):
-            request.contents = request.contents.originals()
-    async with aclosing(_send_or_recover(ctx, spec, request, context, event_id, error_hooks)) as responses:
-        async for response in responses:
-            if after_hooks:
-                replacement = await first_result(after_hooks, callback_context=context, llm_response=response)
-                if replacement is not None:
-                    response = merge_replacement(response, check_hook_result(replacement, "after_model_callback"))
-            yield response
-
-
-async def _send_or_recover(
-    ctx: InvocationContext,
-    spec: LlmSpec,
-    request: LlmRequest,
-    context: Context,
-    event_id: str,
-    error_hooks: Sequence[Hook],
-) -> AsyncGenerator[LlmResponse, None]:
-    try:
-        async with aclosing(_send(ctx, spec, request, event_id)) as responses:
-            async for response in responses:
-                yield response
-    except Exception as error:
-        answer = await first_result(error_hooks, callback_context=context, llm_request=request, error=error)
-        if answer is None:
-            raise
-        yield check_hook_result(answer, "on_model_error_callback")
-
-
 def check_hook_result(result: object, hook: str) -> LlmResponse:
     """Check a callback's return value. Raises ConfigurationError if it is not an LlmResponse."""
     if isinstance(result, LlmResponse):
@@ -332,88 +329,36 @@ def merge_replacement(response: LlmResponse, replacement: LlmResponse) -> LlmRes
 def response_event(
     ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, actions: EventActions
 ) -> Event:
-    """A response as an event of its agent; calls in a complete one get an id."""
+    """A response as an event of its agent; a complete one gets storable parts, and calls ids unique in the session."""
     values = vars(response)
     fields = {
         name: values[name] for name in response.model_fields_set & _RESPONSE_FIELDS if values.get(name) is not None
     }
-    if response.content and not response.partial:
-        fields["content"] = _with_call_ids(ctx, response.content)
+    if (content := response.content) and not response.partial:
+        parts: list[types.Part] = []
+        is_changed = not content.role
+        for original in content.parts or ():
+            part = make_storable(original)
+            if call := part.function_call:
+                name = replace_surrogates(call.name or NAMELESS)
+                # In an agent that is called as a tool every id is new.
+                call_id = new_call_id() if ctx.delegated_input else claim_call_id(ctx, call.id)
+                if (name, call_id) != (call.name, call.id):
+                    part = copy_model(part, function_call=copy_model(call, id=call_id, name=name))
+            is_changed = is_changed or part is not original
+            parts.append(part)
+        # A copy if anything changes: a model may return the same object again.
+        fields["content"] = copy_model(content, role=content.role or "model", parts=parts) if is_changed else content
     if ctx.branch:
         fields["branch"] = ctx.branch
     # Without validation: the response was validated, and a stream has many chunks.
     return new_event(id=event_id, author=spec.name, invocation_id=ctx.invocation_id, actions=actions, **fields)
 
 
-def _build_event(
-    ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, context: Context
-) -> Event:
-    if spec.code_executor:
-        response = truncate_after_code(ctx, spec.code_executor, response)
-    if spec.planner:
-        response = _apply_plan(spec.planner, response, context)
-    settle_state(context)
-    # Written by search tools, for the answer that cites them.
-    if response.grounding_metadata is None and (grounding := ctx.session.state.get(GROUNDING)):
-        response = response.model_copy(update={"grounding_metadata": grounding})
-    if response.custom_metadata and response.custom_metadata.get(ESCALATE) is True:
-        context.actions.escalate = True
-    event = response_event(ctx, spec, response, event_id, context.actions)
-    # A replayed response costs nothing.
-    if response.usage_metadata is not None and was_replayed(response.usage_metadata):
-        event.custom_metadata = {**(event.custom_metadata or {}), REPLAYED: True}
-    if _has_no_content(event):
-        event.error_code = NO_CONTENT
-        event.error_message = "the model returned no text and no tool call"
-    return event
-
-
-def _apply_plan(planner: Planner, response: LlmResponse, context: Context) -> LlmResponse:
-    """Let the planner rewrite the parts of a complete response; returns a copy if it did."""
-    content = response.content
-    if not content or not content.parts:
-        return response
-    parts = planner.process_planning_response(context, content.parts)
-    return response.model_copy(update={"content": content.model_copy(update={"parts": parts})}) if parts else response
-
-
-def _with_call_ids(ctx: InvocationContext, content: types.Content) -> types.Content:
-    """`content` with the model's role, storable parts, and call ids that are unique in the session.
-
-    Returns a copy if anything changes: a model may return the same object again. In an agent that is called as a tool
-    every id is new.
-    """
-    parts: list[types.Part] = []
-    is_changed = not content.role
-    for index, original in enumerate(content.parts or ()):
-        part = make_storable(original)
-        parts.append(part)
-        is_changed = is_changed or part is not original
-        if call := part.function_call:
-            name = replace_surrogates(call.name or NAMELESS)
-            call_id = new_call_id() if ctx.delegated_input else claim_call_id(ctx, call.id)
-            if (name, call_id) != (call.name, call.id):
-                parts[index] = copy_model(part, function_call=copy_model(call, id=call_id, name=name))
-                is_changed = True
-    return copy_model(content, role=content.role or "model", parts=parts) if is_changed else content
-
-
-def _empty_answer() -> LlmResponse:
-    return LlmResponse(content=types.Content(role="model", parts=[]))
-
-
 def _is_empty(response: LlmResponse) -> bool:
     if response.error_code or response.interrupted:
         return False
     return not [part for part in response.parts if part.text != "" or part.thought_signature]
-
-
-def _has_no_content(event: Event) -> bool:
-    if event.error_code or event.actions.skip_summarization:
-        return False
-    if event.custom_metadata and ends_turn(event.custom_metadata):
-        return False
-    return all(part.text is not None and (part.thought or not part.text.strip()) for part in event.parts)
 
 
 def mark_long_running(event: Event, names: Set[str]) -> None:
@@ -431,19 +376,14 @@ def make_storable(part: types.Part) -> types.Part:
         text = replace_surrogates(part.text)
         return part if text == part.text else part.model_copy(update={"text": text})
     call = part.function_call
-    if not call or not call.args or _survives_json(call.args):
+    if not call or not call.args:
         return part
-    return part.model_copy(update={"function_call": call.model_copy(update={"args": _refused_args(call.args)})})
-
-
-def _survives_json(args: dict[str, Any]) -> bool:
     try:
-        nested = [[[[[[[[[[args]]]]]]]]]]  # nested as deep as in a stored event
-        return bool(from_json(to_json(nested), allow_inf_nan=False) == nested)
+        nested = [[[[[[[[[[call.args]]]]]]]]]]  # nested as deep as in a stored event
+        if from_json(to_json(nested), allow_inf_nan=False) == nested:
+            return part
     except (ValueError, RecursionError):
-        return False
-
-
-def _refused_args(args: dict[str, Any]) -> dict[str, Any]:
-    problem = json_problem(args)
-    return {UNREADABLE: f"its arguments hold {problem}"} if problem else args
+        pass
+    problem = json_problem(call.args)
+    args = {UNREADABLE: f"its arguments hold {problem}"} if problem else call.args
+    return part.model_copy(update={"function_call": call.model_copy(update={"args": args})})

@@ -62,24 +62,13 @@ def mismatch_result(ctx: InvocationContext, spec: LlmSpec, error: Exception, eve
     """The step after an answer that does not fit: a mismatch event, or with `on_output_error='raise'` the error."""
     if spec.on_output_error == "raise":
         return StepResult([], error)
-    error_event = agent_event(
-        ctx,
-        spec,
-        error_code=OUTPUT_SCHEMA_MISMATCH,
-        error_message=(
-            f"the answer of agent {spec.name!r} does not fit its output_schema: {error_text(error)}; "
-            + _remedy(spec, event)
-        ),
-    )
-    return StepResult([error_event])
-
-
-def _remedy(spec: LlmSpec, event: Event | None) -> str:
-    """The advice at the end of a mismatch message."""
+    remedy = "describe the expected fields in the instruction"
     if event and event.model_version == "offline":
-        return "the built-in model 'offline' cannot fill a schema: name a model, or set a key"
-    retry_hint = ", or let the model retry: on_output_error='retry' (in a cell: --set on_output_error=retry)"
-    return f"describe the expected fields in the instruction{'' if spec.on_output_error == 'retry' else retry_hint}"
+        remedy = "the built-in model 'offline' cannot fill a schema: name a model, or set a key"
+    elif spec.on_output_error != "retry":
+        remedy += ", or let the model retry: on_output_error='retry' (in a cell: --set on_output_error=retry)"
+    message = f"the answer of agent {spec.name!r} does not fit its output_schema: {error_text(error)}; {remedy}"
+    return StepResult([agent_event(ctx, spec, error_code=OUTPUT_SCHEMA_MISMATCH, error_message=message)])
 
 
 def correction_request(error: Exception) -> types.Content:

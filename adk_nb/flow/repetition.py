@@ -1,4 +1,9 @@
-"""Calls that a model repeats in one turn: those that a person decides on, and those that bring nothing new."""
+"""Calls that a model repeats in one turn, with equal arguments.
+
+- What a person refused is refused again, and nobody is asked twice.
+- A tool that asks before it repeats (`asks_to_repeat`): a person decides once an equal call has run.
+- Any other tool that is not pure: an equal result is noted the third time, and the sixth call is not made.
+"""
 
 import itertools
 import json
@@ -9,11 +14,10 @@ from typing import Any, cast
 from adk_nb import types
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import approvals
-from adk_nb.runtime.calls import NOT_RUN, TurnCall, TurnCalls
+from adk_nb.runtime.calls import NOT_RUN, TurnCall
 from adk_nb.runtime.durable import has_begun
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.open_calls import NOT_MADE
 from adk_nb.sessions.session import Session
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.fingerprint import fingerprint
@@ -23,9 +27,7 @@ NOTED_FROM = 3
 REFUSED_FROM = 6
 """From this one on the call is not made."""
 _NOTE = "in this turn the same call has now had the same result"
-_NOT_AGAIN = "was not called again"
 _NOT_ASKED = "the same call was refused earlier in this turn, so nobody was asked again; do not repeat it"
-_NOT_RUN = (approvals.REJECTED, approvals.CHANGED, approvals.REDEFINED, approvals.CHANGED_INTO_GATED, NOT_MADE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,19 +60,22 @@ class Repetition:
 
 def find(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any]) -> Repetition | None:
     """What stands against a call that nobody has decided on. None: nothing."""
-    calls = history_of(ctx.session).turn_calls
-    own = calls.get(call_id)
-    if own is None or not (earlier := _equal_calls(ctx, tool, calls, own)):
+    own, earlier = _equal_calls(ctx, tool, call_id)
+    if own is None or not earlier:
         return None
     last = next((call for call in reversed(earlier) if call.result), None)
     # A tool or a script that has changed since is another one.
-    if last and last.result and _is_refused(last) and last.asked_of in (None, fingerprint(tool, args)):
-        reason = str((last.result.response or {}).get("error", ""))
-        reason = reason if reason.startswith((approvals.REJECTED, approvals.IN_DOUBT)) else approvals.REJECTED
-        reason = reason if _NOT_ASKED in reason else f"{reason}; {_NOT_ASKED}"
-        return Repetition(earlier=last, refusal={"error": reason})
+    if last and last.result and last.asked_of in (None, fingerprint(tool, args)):
+        fate = approvals.fate_of(last.result)
+        # A person said no, however the tool took it.
+        is_denied = last.decision is not None and not approvals.read_answer(last.decision).confirmed
+        if is_denied or fate in ("rejected", "not repeated"):
+            is_told = fate in ("rejected", "not repeated", "in doubt")
+            reason = str((last.result.response or {})["error"]) if is_told else approvals.REJECTED
+            reason = reason if _NOT_ASKED in reason else f"{reason}; {_NOT_ASKED}"
+            return Repetition(earlier=last, refusal={"error": reason})
     if tool.asks_to_repeat:
-        ran = next((call for call in reversed(earlier) if _has_run(ctx, call)), None)
+        ran = next((call for call in reversed(earlier) if _may_have_run(ctx, call)), None)
         if ran is None or tool.check(args):  # wrong arguments go back to the model anyway
             return None
         result = _result(ctx, ran)
@@ -80,10 +85,11 @@ def find(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict
     same = _same_results(ctx, own, earlier)
     if len(same) < REFUSED_FROM - 1:
         return None
-    result = json.dumps(_plain(same[0]), ensure_ascii=False, default=str)
+    shown = json.dumps(_without_note(same[0]), ensure_ascii=False, default=str)
     problem = (
-        f"{tool.name}() {_NOT_AGAIN}: in this turn the same call had the same result {len(same)} times, and "
-        f"another one brings nothing new. The result was {result:.2000}. Answer with it, or call something else"
+        f"{tool.name}() {approvals.NOT_CALLED_AGAIN}: in this turn the same call had the same result {len(same)} "
+        f"times, and another one brings nothing new. The result was {shown:.2000}. Answer with it, or call something "
+        "else"
     )
     return Repetition(earlier=earlier[-1], refusal={"error": problem})
 
@@ -92,12 +98,12 @@ def beside_waiting(
     ctx: InvocationContext, tool: BaseTool, call_id: str | None, requested: ToolConfirmation
 ) -> ToolConfirmation:
     """`requested`, which names the equal call before it that waits, too: who approves all unseen approves one."""
-    calls = history_of(ctx.session).turn_calls
-    own = calls.get(call_id)
-    if own is None or not tool.asks_to_repeat:
+    if not tool.asks_to_repeat:
         return requested
-    before = {id(call) for call in itertools.takewhile(lambda call: call is not own, calls.of(tool.name))}
-    for call in _equal_calls(ctx, tool, calls, own):
+    own, equal = _equal_calls(ctx, tool, call_id)
+    calls = history_of(ctx.session).turn_calls.of(tool.name)
+    before = {id(call) for call in itertools.takewhile(lambda call: call is not own, calls)}
+    for call in equal:
         if id(call) in before and call.result is None:
             return requested.model_copy(update={"earlier": {"call": call.key, "waits": True}})
     return requested
@@ -107,17 +113,13 @@ def note_same_result(
     ctx: InvocationContext, tool: BaseTool, call_id: str | None, response: types.FunctionResponse
 ) -> dict[str, Any] | None:
     """Tell the model in `response` that it is the same once more. Returns the record of it; None: it is not."""
-    calls = history_of(ctx.session).turn_calls
-    own = calls.get(call_id)
-    if own is None or tool.effect == "pure" or tool.asks_to_repeat:
+    if tool.effect == "pure" or tool.asks_to_repeat:
         return None
-    if not (earlier := _equal_calls(ctx, tool, calls, own)):
+    own, earlier = _equal_calls(ctx, tool, call_id)
+    if own is None or not earlier:
         return None
-    count = 1
-    for result in _same_results(ctx, own, earlier):
-        if not _is_same(result, response):
-            break
-        count += 1
+    same = _same_results(ctx, own, earlier)
+    count = 1 + len(same) if same and _is_same(same[0], response) else 1
     if count < NOTED_FROM:
         return None
     note = f"{_NOTE} {count} times; from the {REFUSED_FROM}th call on it is refused"
@@ -140,9 +142,22 @@ def equal_siblings(calls: Sequence[types.FunctionCall], index: int, tool: BaseTo
     return equal if tool.asks_to_repeat or len(equal) >= NOTED_FROM - 1 else []
 
 
-def _equal_calls(ctx: InvocationContext, tool: BaseTool, calls: TurnCalls, own: TurnCall) -> list[TurnCall]:
-    """The other calls of the turn that are equal to `own`, oldest first. `calls`: of this session."""
+def start(ctx: InvocationContext, tool: BaseTool, call_id: str | None) -> None:
+    """Note that the call is about to run."""
+    ctx.shared.turn.begun[_key(ctx.session, call_id or "")] = tool
+
+
+def withdraw(ctx: InvocationContext, call_id: str | None) -> None:
+    """Note that the call has not run after all."""
+    ctx.shared.turn.begun.pop(_key(ctx.session, call_id or ""), None)
+
+
+def _equal_calls(ctx: InvocationContext, tool: BaseTool, call_id: str | None) -> tuple[TurnCall | None, list[TurnCall]]:
+    """A call of this session, None if it is not of this turn; and the calls that are equal to it, oldest first."""
     turn, equal = ctx.shared.turn, list[TurnCall]()
+    calls = history_of(ctx.session).turn_calls
+    if (own := calls.get(call_id)) is None:
+        return None, []
     others = [(session, history_of(session).turn_calls) for session in turn.sessions if session is not ctx.session]
     for session, known in (*others, (ctx.session, calls)):
         # A turn may have hundreds: for those that are not equal nothing is called.
@@ -160,7 +175,7 @@ def _equal_calls(ctx: InvocationContext, tool: BaseTool, calls: TurnCalls, own: 
             # Agents may have other tools of that name.
             if called is tool or fingerprint(called, own.call.args) == fingerprint(tool, own.call.args):
                 equal.append(call)
-    return equal
+    return own, equal
 
 
 def _identity(tool: BaseTool, args: dict[str, Any]) -> str:
@@ -176,6 +191,15 @@ def _whole_numbers(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def _key(session: Session, call_id: str) -> tuple[int, str]:
+    return id(session), call_id
+
+
+def _is_own(ctx: InvocationContext, call: TurnCall) -> bool:
+    """True if the call is of this session: of another one only what is stored is known."""
+    return history_of(ctx.session).turn_calls.get(call.key) is call
+
+
 def _result(ctx: InvocationContext, call: TurnCall) -> types.FunctionResponse | None:
     """The result of a call; of a call in this session also before its event is stored."""
     if call.result or not _is_own(ctx, call):
@@ -184,42 +208,13 @@ def _result(ctx: InvocationContext, call: TurnCall) -> types.FunctionResponse | 
     return known[0].function_response if known else None
 
 
-def _is_own(ctx: InvocationContext, call: TurnCall) -> bool:
-    return history_of(ctx.session).turn_calls.get(call.key) is call
-
-
-def _is_refused(call: TurnCall) -> bool:
-    """True if a person said no to the call, however its tool took it."""
-    decided = call.decision is not None and not approvals.read_answer(call.decision).confirmed
-    error = str(((call.result and call.result.response) or {}).get("error", ""))
-    not_repeated = error.startswith(approvals.IN_DOUBT) and approvals.NOT_AGAIN in error
-    return decided or not_repeated or error.startswith(approvals.REJECTED)
-
-
-def _has_run(ctx: InvocationContext, call: TurnCall) -> bool:
-    """True if the call was made, or may have been."""
+def _may_have_run(ctx: InvocationContext, call: TurnCall) -> bool:
     result = _result(ctx, call)
     if result is None:
-        # Of another session only what is stored is known.
         is_begun = _key(ctx.session, call.key) in ctx.shared.turn.begun
         return not _is_own(ctx, call) or is_begun or has_begun(ctx, call.key, call.event)
-    error = str((result.response or {}).get("error", ""))
-    is_unmade = error.startswith((*_NOT_RUN, f"{call.call.name}() was not called"))
-    return not (is_unmade or call.key in (call.metadata(NOT_RUN) or ()))
-
-
-def start(ctx: InvocationContext, tool: BaseTool, call_id: str | None) -> None:
-    """Note that the call is about to run."""
-    ctx.shared.turn.begun[_key(ctx.session, call_id or "")] = tool
-
-
-def withdraw(ctx: InvocationContext, call_id: str | None) -> None:
-    """Note that the call has not run after all."""
-    ctx.shared.turn.begun.pop(_key(ctx.session, call_id or ""), None)
-
-
-def _key(session: Session, call_id: str) -> tuple[int, str]:
-    return id(session), call_id
+    may_have = approvals.fate_of(result) in ("ran", "in doubt", "not repeated")
+    return may_have and call.key not in (call.metadata(NOT_RUN) or ())
 
 
 def _same_results(ctx: InvocationContext, own: TurnCall, earlier: list[TurnCall]) -> list[types.FunctionResponse]:
@@ -231,7 +226,7 @@ def _same_results(ctx: InvocationContext, own: TurnCall, earlier: list[TurnCall]
         # None: a call beside this one.
         if result is None or (call.event.author, call.event.branch, call.answers_before) != origin:
             continue
-        if str((result.response or {}).get("error", "")).startswith(f"{call.call.name}() {_NOT_AGAIN}"):
+        if approvals.fate_of(result) == "not made again":
             continue
         if results and not _is_same(result, results[0]):
             break
@@ -240,10 +235,10 @@ def _same_results(ctx: InvocationContext, own: TurnCall, earlier: list[TurnCall]
 
 
 def _is_same(first: types.FunctionResponse, second: types.FunctionResponse) -> bool:
-    return _plain(first) == _plain(second) and first.parts == second.parts
+    return _without_note(first) == _without_note(second) and first.parts == second.parts
 
 
-def _plain(response: types.FunctionResponse) -> dict[str, Any]:
+def _without_note(response: types.FunctionResponse) -> dict[str, Any]:
     """The result without a note of ours."""
     return {
         key: value

@@ -19,7 +19,6 @@ from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.set_model_response_tool import INSTRUCTION, SetModelResponseTool
-from adk_nb.tools.shape import Shape
 from adk_nb.wire import copy_model
 
 _default_config = cache(types.GenerateContentConfig)
@@ -51,7 +50,10 @@ async def build_request(
     # Saved: `_add_history` replaces the contents.
     static_contents = request.contents
     if spec.output_shape:
-        _request_output(spec.output_shape, request, tools)
+        if any(isinstance(tool, SetModelResponseTool) for tool in tools):
+            request.append_instructions([INSTRUCTION])
+        else:
+            request.set_output_schema(spec.output_shape.schema)
     request.append_tools([tool for tool in tools if _only_declares(tool)])
     # Before the history is read, which a summary shortens.
     if ctx.compaction:
@@ -89,13 +91,6 @@ def _request_config(spec: LlmSpec, run_config: RunConfig) -> types.GenerateConte
     return copy_model(config, **updates)
 
 
-def _request_output(output: Shape, request: LlmRequest, tools: Sequence[BaseTool]) -> None:
-    if any(isinstance(tool, SetModelResponseTool) for tool in tools):
-        request.append_instructions([INSTRUCTION])
-    else:
-        request.set_output_schema(output.schema)
-
-
 async def _add_history(
     ctx: InvocationContext, spec: LlmSpec, request: LlmRequest, instruction: types.Content | None
 ) -> None:
@@ -111,8 +106,14 @@ async def _add_history(
         spec.planner.process_llm_request(request)
         if planning := spec.planner.build_planning_instruction(ReadonlyContext(ctx), request):
             request.append_instructions([planning])
-    if run_config.model_input_context:
-        _insert_before_message(ctx.user_content, request, run_config.model_input_context)
+    if extra := run_config.model_input_context:
+        # From the end: an earlier message may have the same text.
+        for index in range(len(request.contents) - 1, -1, -1):
+            if request.contents[index] == ctx.user_content:
+                request.contents[index:index] = extra
+                break
+        else:
+            request.insert_before_question(extra)
     if instruction:
         request.insert_before_question([instruction])
 
@@ -126,15 +127,6 @@ def _delegated_history(ctx: InvocationContext, agent: str, *, thoughts: bool) ->
         )
         return [*_delegated_history(caller, agent, thoughts=thoughts), *earlier_contents, *contents]
     return contents
-
-
-def _insert_before_message(message: types.Content | None, request: LlmRequest, contents: list[types.Content]) -> None:
-    # From the end: an earlier message may have the same text.
-    for index in range(len(request.contents) - 1, -1, -1):
-        if request.contents[index] == message:
-            request.contents[index:index] = contents
-            return
-    request.insert_before_question(contents)
 
 
 def _only_declares(tool: BaseTool) -> bool:
@@ -167,7 +159,8 @@ async def add_instructions(ctx: InvocationContext, spec: LlmSpec, request: LlmRe
     readonly_context, static = ReadonlyContext(ctx), spec.static_instruction
     if static:
         request.append_instructions([static] if isinstance(static, str) else static_content(static))
-        request.static_instruction = str(_system_instruction(request) or "")
+        config: Any = request.config  # Any: the declared type refers to PIL, which may not be installed
+        request.static_instruction = str(config.system_instruction or "")
     instructions: list[str] = []
     if tree := spec.instructed_by:
         instructions = [
@@ -185,7 +178,9 @@ async def add_instructions(ctx: InvocationContext, spec: LlmSpec, request: LlmRe
         instructions = [text for text in instructions if text]
     if instructions:
         request.append_instructions(instructions)
-    return _turn_instruction(instruction) if instruction and static else None
+    if not (instruction and static):
+        return None
+    return types.Content(role="user", parts=[types.Part(text=f"{_PREAMBLE}\n{fence(INSTRUCTION_FENCE, instruction)}")])
 
 
 def static_content(value: Any) -> types.Content:
@@ -211,15 +206,6 @@ async def _inject_state(text: str, is_literal: bool, readonly_context: ReadonlyC
     return text if is_literal else await inject_session_state(text, readonly_context)
 
 
-def _turn_instruction(instruction: str) -> types.Content:
-    return types.Content(role="user", parts=[types.Part(text=f"{_PREAMBLE}\n{fence(INSTRUCTION_FENCE, instruction)}")])
-
-
-def _system_instruction(request: LlmRequest) -> Any:
-    config: Any = request.config  # Any: the declared type refers to PIL, which may not be installed
-    return config.system_instruction
-
-
 def _identity(spec: LlmSpec) -> str:
     identity = f'You are an agent. Your internal name is "{spec.name}".'
     return f'{identity} The description about you is "{spec.description}".' if spec.description else identity
@@ -243,28 +229,20 @@ def set_cache_hints(ctx: InvocationContext, agent: str, request: LlmRequest) -> 
     # Fewer events than the view has read: the list was replaced.
     if view is None or view.event_count > len(session.events):
         view = session.views["cache", agent] = _CacheView()
-    _update_cache_view(view, ctx, agent)
-    request.cache_config = ctx.context_cache_config
-    request.cacheable_contents_token_count = view.tokens
-    request.cache_metadata = _cache_for_invocation(view, ctx)
-
-
-def _update_cache_view(view: _CacheView, ctx: InvocationContext, agent: str) -> None:
-    for event in ctx.session.events[view.event_count :]:
+    for event in session.events[view.event_count :]:
         if event.author == agent:
             if event.cache_metadata:
                 view.cache, view.invocation_id = event.cache_metadata, event.invocation_id
             if event.usage_metadata and event.usage_metadata.prompt_token_count is not None:
                 view.tokens = event.usage_metadata.prompt_token_count
-    view.event_count = len(ctx.session.events)
-
-
-def _cache_for_invocation(view: _CacheView, ctx: InvocationContext) -> CacheMetadata | None:
-    """The cache metadata, with `invocations_used` counted up where this is another invocation."""
+    view.event_count = len(session.events)
     cache = view.cache
-    if cache is None or cache.invocations_used is None or view.invocation_id == ctx.invocation_id:
-        return cache
-    return cache.model_copy(update={"invocations_used": cache.invocations_used + 1})
+    # Each further invocation counts as one more use.
+    if cache and cache.invocations_used is not None and view.invocation_id != ctx.invocation_id:
+        cache = cache.model_copy(update={"invocations_used": cache.invocations_used + 1})
+    request.cache_config = ctx.context_cache_config
+    request.cacheable_contents_token_count = view.tokens
+    request.cache_metadata = cache
 
 
 class LentContents(list[types.Content]):

@@ -1,7 +1,7 @@
 """Before the first model call of a turn: take the user's answers, run the calls they resume, authenticate toolsets."""
 
 import logging
-from collections.abc import AsyncGenerator, Collection, Iterator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import aclosing
 from typing import Any
 
@@ -15,7 +15,7 @@ from adk_nb.flow import authentication
 from adk_nb.flow.spec import LlmSpec
 from adk_nb.flow.tool_call import Tools
 from adk_nb.flow.tool_calls import Progress, run_calls
-from adk_nb.runtime.approvals import PLACEHOLDERS, ConfirmationNeeded, is_rejection, read_answer, request_event
+from adk_nb.runtime.approvals import PLACEHOLDERS, ConfirmationNeeded, fate_of, read_answer, request_event
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.durable import load_attempts
@@ -49,7 +49,13 @@ async def take_answers(
     Returns:
         The calls that run now, or are refused; among them calls that stand for toolsets.
     """
-    answers = [answer for answer in _answers_in_message(ctx) if answer[0] in kinds]
+    answers: list[tuple[Kind, str, dict[str, Any]]] = []
+    if "approval" in kinds:
+        requests = [response for response in ctx.responses if response.name == APPROVAL_REQUEST]
+        answers.extend(("approval", request.id or "", request.response or {}) for request in requests)
+    if "credential" in kinds:
+        # Only in the context: messages hold no secrets.
+        answers.extend(("credential", key, answer) for key, answer in ctx.credential_answers.items())
     open_interrupts = history_of(ctx.session).interrupts(kinds=kinds) if answers else ()
     by_id = {(interrupt.kind, key): interrupt for interrupt in open_interrupts for key in interrupt.answer_ids}
     calls: dict[str | None, types.FunctionCall] = {}
@@ -60,18 +66,18 @@ async def take_answers(
         if interrupt is None or interrupt.call.id in calls or not await _is_valid(ctx, interrupt, response):
             logger.warning("the answer to %s %r was ignored: agent %r has none open", kind, key, ctx.agent.name)
             continue
-        use = _use_approval if kind == "approval" else _use_credential
-        calls |= {call.id: call for call in await use(ctx, interrupt, response)}
+        if kind == "approval":
+            call = _approved_call(ctx, interrupt, response)
+            calls[call.id] = call
+            continue
+        # Removed, so that the secret does not stay in the context.
+        del ctx.credential_answers[interrupt.id]
+        refusal = await authentication.use_answer(ctx, interrupt, response)
+        for waiting_call in interrupt.calls:
+            if decision := refusal or waiting_call.decided:
+                ctx.decisions[waiting_call.call.id or ""] = decision
+        calls |= {call.id: call for call in interrupt.waiting_calls}
     return list(calls.values())
-
-
-def _answers_in_message(ctx: InvocationContext) -> Iterator[tuple[Kind, str, dict[str, Any]]]:
-    """Kind, id and response of each answer. Credentials are only in the context: messages hold no secrets."""
-    for response in ctx.responses:
-        if response.name == APPROVAL_REQUEST:
-            yield "approval", response.id or "", response.response or {}
-    for key, response in ctx.credential_answers.items():
-        yield "credential", key, response
 
 
 async def _is_valid(ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]) -> bool:
@@ -86,44 +92,29 @@ async def _is_valid(ctx: InvocationContext, interrupt: Interrupt, response: dict
     return undone is not None and await is_first_use(ctx, f"{interrupt.id}@{undone.id}", interrupt.kind)
 
 
-async def _use_approval(
-    ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]
-) -> list[types.FunctionCall]:
+def _approved_call(ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]) -> types.FunctionCall:
+    """Note the decision; returns its call, with the arguments as the approver left them."""
     confirmation, call = read_answer(response), interrupt.call
+    # The call may have run before a rewind. Where the session has a journal, that stores the result.
+    undone = history_of(ctx.session).undone_result(call.id or "") if ctx.session.lease is None else None
+    result: tuple[types.Part, EventActions] | None = None
+    if undone:
+        responses = undone.get_function_responses()
+        undone_response = next((response for response in responses if response.id == call.id), None)
+        if undone_response and fate_of(undone_response) != "rejected":
+            # The event merged the actions of several calls, which can no longer be told apart.
+            actions = undone.actions if len(responses) == 1 else EventActions()
+            actions = EventActions(state_delta=actions.state_delta, artifact_delta=actions.artifact_delta)
+            result = types.Part(function_response=undone_response), actions
     ctx.decisions[call.id or ""] = Decision(
         confirmation=confirmation,
         ran=interrupt.ran,
         tool_fingerprint=interrupt.tool_fingerprint,
         request_id=interrupt.id,
         earlier_call=str(interrupt.earlier.get("call", "")),
-        result=_undone_result(ctx, call.id or ""),
+        result=result,
     )
-    return [call if confirmation.args is None else call.model_copy(update={"args": confirmation.args})]
-
-
-def _undone_result(ctx: InvocationContext, call_id: str) -> tuple[types.Part, EventActions] | None:
-    """The result of a call that ran before a rewind. None where the session has a journal, which stores it."""
-    undone = history_of(ctx.session).undone_result(call_id) if ctx.session.lease is None else None
-    responses = undone.get_function_responses() if undone else []
-    response = next((response for response in responses if response.id == call_id), None)
-    if undone is None or response is None or is_rejection(response):
-        return None
-    # The event merged the actions of several calls, which can no longer be told apart.
-    undone_actions = undone.actions if len(responses) == 1 else EventActions()
-    actions = EventActions(state_delta=undone_actions.state_delta, artifact_delta=undone_actions.artifact_delta)
-    return types.Part(function_response=response), actions
-
-
-async def _use_credential(
-    ctx: InvocationContext, interrupt: Interrupt, response: dict[str, Any]
-) -> list[types.FunctionCall]:
-    # Removed, so that the secret does not stay in the context.
-    del ctx.credential_answers[interrupt.id]
-    refusal = await authentication.use_answer(ctx, interrupt, response)
-    for waiting_call in interrupt.calls:
-        if decision := refusal or waiting_call.decided:
-            ctx.decisions[waiting_call.call.id or ""] = decision
-    return interrupt.waiting_calls
+    return call if confirmation.args is None else call.model_copy(update={"args": confirmation.args})
 
 
 class ResumedCalls:
@@ -140,7 +131,6 @@ class ResumedCalls:
         self._spec = spec
         self._tools = tools
         self._authenticated_calls = authenticated_calls
-        self._deferred_tools = {name for name, tool in tools.items() if tool.runs_task or tool.runs_last}
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """Run the calls.
@@ -151,17 +141,13 @@ class ResumedCalls:
         Raises:
             BaseException: Raised by a tool, with `tool_errors='raise'`.
         """
-        if self._ctx.checkpoints and (request := self._missing_request()):
+        ctx, tools = self._ctx, self._tools
+        if ctx.checkpoints and (request := self._missing_request()):
             yield request
             return
-        async with aclosing(self._run_all()) as events:
-            async for event in events:
-                yield event
-
-    async def _run_all(self) -> AsyncGenerator[Event, None]:
-        ctx, nested_calls = self._ctx, calls_with_answers(self._ctx)
+        nested_calls = calls_with_answers(ctx)
         # Their tool was removed or replaced: give them a result, as models need a result for each call.
-        lost_calls = [call for call in nested_calls if not self._is_resumable(call.name or "")]
+        lost_calls = [call for call in nested_calls if not ((tool := tools.get(call.name or "")) and tool.resumable)]
         for call in lost_calls:
             for event in close_lost_call(ctx, call):
                 yield event
@@ -175,9 +161,10 @@ class ResumedCalls:
             return  # another run has handled the same answer
         # The journal knows which calls ran before the interruption.
         await load_attempts(ctx, calls)
+        deferred_tools = {name for name, tool in tools.items() if tool.runs_task or tool.runs_last}
         is_over = False
         while calls:
-            progress = Progress(ctx, run_calls(ctx, self._spec, calls, self._tools))
+            progress = Progress(ctx, run_calls(ctx, self._spec, calls, tools))
             async with aclosing(progress.events()) as events:
                 async for event in events:
                     yield event
@@ -185,7 +172,7 @@ class ResumedCalls:
                 yield event
             is_over = progress.outcome.ends_turn()
             # Calls that waited behind a task or a transfer run once that has ended.
-            calls = [] if is_over else queued_calls(ctx, self._deferred_tools)
+            calls = [] if is_over else queued_calls(ctx, deferred_tools)
         self.ends_turn = is_over or not await self._asks_model(bool(nested_calls))
 
     def _missing_request(self) -> Event | None:
@@ -240,10 +227,6 @@ class ResumedCalls:
             interrupt.agent == ctx.agent.name and interrupt.branch == ctx.branch and not interrupt.has_progress
             for interrupt in open_inputs
         )
-
-    def _is_resumable(self, name: str) -> bool:
-        tool = self._tools.get(name)
-        return tool is not None and tool.resumable
 
 
 async def authenticate_toolsets(ctx: InvocationContext, spec: LlmSpec) -> tuple[list[Event], list[types.FunctionCall]]:

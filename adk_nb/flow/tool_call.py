@@ -256,7 +256,7 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
         # A callback changed the arguments: the approver is asked about those that will run.
         if confirmation_request and not approvals.is_same_json(args, call_args):
             confirmation_request.args = args
-    if problem := _state_problem(context) or _transfer_problem(spec, context):
+    if problem := _drop_impossible_actions(spec, context):
         result = {"error": f"{name}() ran, but {problem}"}
     is_async = tool is not None and (tool.is_long_running or state.is_long_running)
     # Interim results were events while the tool ran: this result is the final one.
@@ -277,7 +277,12 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
         state.same_call = repetition.note_same_result(ctx, tool, call.id, response) or state.same_call
     if response:
         # A call that waits for an approval or a credential has its result later, as long-running ones have.
-        _set_scheduling(response, tool, will_continue=is_async or is_placeholder)
+        will_continue = is_async or is_placeholder or None
+        scheduling = tool.response_scheduling if tool else None
+        if response.will_continue != will_continue:
+            response.will_continue = will_continue
+        if response.scheduling != scheduling:
+            response.scheduling = scheduling
     text_part = result_text_part(response) if state.is_spoken and context.actions.skip_summarization else None
     is_interim = is_async and state.is_long_running
     call_result = CallResult(
@@ -315,21 +320,29 @@ def _note_for_closing(ctx: InvocationContext, result: CallResult) -> CallResult:
     return result
 
 
-def _set_scheduling(response: types.FunctionResponse, tool: BaseTool | None, *, will_continue: bool) -> None:
-    scheduling = tool.response_scheduling if tool else None
-    if response.will_continue != (will_continue or None):
-        response.will_continue = will_continue or None
-    if response.scheduling != scheduling:
-        response.scheduling = scheduling
-
-
 def _is_empty(result: Any) -> bool:
     """True if a long-running tool returned no interim result."""
     return result is None or (isinstance(result, str | int | float | dict | list | tuple) and not result)
 
 
-def _transfer_problem(spec: LlmSpec, context: Context) -> str | None:
-    """Cancel a transfer that cannot happen. Returns the reason; None with `disable_transfer`, which only logs."""
+def _drop_impossible_actions(spec: LlmSpec, context: Context) -> str | None:
+    """Drop state changes that cannot be stored, and a transfer that cannot happen. Returns the reason.
+
+    None for a transfer with `disable_transfer`, which only logs.
+    """
+    only_json = context.get_invocation_context().keeps_only_json
+    try:
+        settle_state(context)
+        if delta := context.actions.state_delta:
+            storable_delta(delta, only_json=only_json)
+    except (ConfigurationError, RecursionError) as error:
+        delta = context.actions.state_delta
+        for key, value in list(delta.items()):
+            try:
+                storable_delta({key: value}, only_json=only_json)
+            except (ConfigurationError, RecursionError):
+                del delta[key]
+        return str(error)
     name = context.actions.transfer_to_agent
     if not name or (name != spec.name and spec.in_tree(name) and not spec.disable_transfer):
         return None
@@ -340,24 +353,6 @@ def _transfer_problem(spec: LlmSpec, context: Context) -> str | None:
         )
         return None
     return f"cannot transfer to {name!r}: no other agent of that name accepts transfers"
-
-
-def _state_problem(context: Context) -> str | None:
-    """Drop state changes of the tool that cannot be stored. Returns the reason."""
-    only_json = context.get_invocation_context().keeps_only_json
-    try:
-        settle_state(context)
-        if delta := context.actions.state_delta:
-            storable_delta(delta, only_json=only_json)
-        return None
-    except (ConfigurationError, RecursionError) as error:
-        delta = context.actions.state_delta
-        for key, value in list(delta.items()):
-            try:
-                storable_delta({key: value}, only_json=only_json)
-            except (ConfigurationError, RecursionError):
-                del delta[key]
-        return str(error)
 
 
 async def _call_with_hooks(
@@ -384,7 +379,20 @@ async def _call_with_hooks(
             # The journal failed, not the tool: the model must not take the error for a result.
             if durable and durable.error is error:
                 raise
-            result, is_placeholder = await _handle_tool_error(ctx, spec, tool, args, context, error), False
+            problem = f"{type(error).__name__}: {_error_text(error)}"
+            _set_closing_error(ctx, tool, context, problem)
+            result, is_placeholder = (
+                await first_result(hooks_of(ctx, spec, "on_tool_error"), **arguments, error=error),
+                False,
+            )
+            if result is None:
+                call_state(context).failed_at = failed_at = cell_location(error)
+                # Without the message: it may hold secrets.
+                logger.info("tool %r raised %s in %s", tool.name, type(error).__name__, failed_at or "no cell")
+                is_limit = isinstance(error, LlmCallsLimitExceededError)
+                if is_limit or (ctx.run_config.tool_errors or spec.tool_errors) == "raise":
+                    raise
+                result = {"error": problem}
         finally:
             if not call_state(context).is_called:
                 repetition.withdraw(ctx, context.function_call_id)
@@ -413,23 +421,6 @@ def _set_closing_error(ctx: InvocationContext, tool: BaseTool, context: Context,
     ctx.shared.results[key] = (parts.result(key, tool.name, {"error": error}), no_actions())
 
 
-async def _handle_tool_error(
-    ctx: InvocationContext, spec: LlmSpec, tool: BaseTool, args: dict[str, Any], context: Context, error: Exception
-) -> Any:
-    """The result of a tool that raised. Raises the error with `tool_errors='raise'`."""
-    hooks = hooks_of(ctx, spec, "on_tool_error")
-    _set_closing_error(ctx, tool, context, f"{type(error).__name__}: {_error_text(error)}")
-    answer = await first_result(hooks, tool=tool, args=args, tool_context=context, error=error)
-    if answer is not None:
-        return answer
-    call_state(context).failed_at = failed_at = cell_location(error)
-    # Without the message: it may hold secrets.
-    logger.info("tool %r raised %s in %s", tool.name, type(error).__name__, failed_at or "no cell")
-    if isinstance(error, LlmCallsLimitExceededError) or (ctx.run_config.tool_errors or spec.tool_errors) == "raise":
-        raise error
-    return {"error": f"{type(error).__name__}: {_error_text(error)}"}
-
-
 def _error_text(error: Exception) -> str:
     try:
         # The first cut bounds the search. The second comes after it: a secret that is cut in two is not found.
@@ -452,11 +443,9 @@ async def _handle_missing_tool(
     answer = await first_result(hooks_of(ctx, spec, "on_tool_error"), **arguments, error=error)
     if answer is None:
         answer = await first_result(hooks_of(ctx, spec, "before_tool"), **arguments)
-    return {"error": _missing_tool_error(name, tools)} if answer is None else answer
-
-
-def _missing_tool_error(name: str, tools: Tools) -> str:
+    if answer is not None:
+        return answer
     suggestion = closest(name, tools)
     hint = f"; did you mean {suggestion}()?" if suggestion else "."
     names = ", ".join(tools) or "none"
-    return f"{name:.100}() was not called: there is no such tool{hint} The tools you can call are: {names}."
+    return {"error": f"{name:.100}() was not called: there is no such tool{hint} The tools you can call are: {names}."}

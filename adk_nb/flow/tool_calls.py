@@ -47,7 +47,14 @@ class StepResult:
             raise self.error
         if self.ask_again:
             return False
-        return self.is_pending or self.is_stopped or not self.events or any(_is_final(event) for event in self.events)
+        if self.is_pending or self.is_stopped or not self.events:
+            return True
+        return any(
+            event.actions.transfer_to_agent
+            or (event.error_code and not event.parts and not event.partial)
+            or event.is_final_response()
+            for event in self.events
+        )
 
 
 async def run_calls(
@@ -58,7 +65,16 @@ async def run_calls(
     Raises:
         Exception: Raised by the only call, with `tool_errors='raise'`.
     """
-    results, error = await (_run_single if len(calls) == 1 else _run_concurrently)(ctx, spec, calls, tools)
+    error: BaseException | None = None
+    if len(calls) == 1:
+        task = asyncio.current_task()
+        # A tool may swallow the CancelledError of its run; the task still counts the request.
+        earlier_cancels = task.cancelling() if task else 0
+        results = [await run_call(ctx, spec, calls[0], tools)]
+        if task and task.cancelling() > earlier_cancels:
+            error = asyncio.CancelledError()
+    else:
+        results, error = await _run_concurrently(ctx, spec, calls, tools)
     event = _merge_results(ctx, spec, results)
     if event is None or not event.content:
         return StepResult([event] if event else [], error, is_pending=True)
@@ -74,9 +90,22 @@ async def run_calls(
     if not event.actions.requested_tool_confirmations:
         marker = [] if requests or is_pending or error else _escalation_marker(ctx, spec, event)
         return StepResult([*requests, event, *marker], error, is_pending, is_stopped=bool(marker))
-    approval = approvals.request_event(
-        spec.name, ctx.branch, calls, _confirmations_needed(event.actions, calls, results, tools)
-    )
+    calls_by_id = {call.id or "": call for call in calls}
+    held_ids = {
+        key for result in results if result.is_placeholder for key in result.actions.requested_tool_confirmations
+    }
+    needed: dict[str, approvals.ConfirmationNeeded] = {}
+    for key, confirmation in event.actions.requested_tool_confirmations.items():
+        call = calls_by_id.get(key)
+        tool = tools.get(call.name or "") if call else None
+        # A callback may have changed the arguments.
+        args = ((call and call.args) or {}) if confirmation.args is None else confirmation.args
+        needed[key] = approvals.ConfirmationNeeded(
+            confirmation=confirmation,
+            ran=key not in held_ids,
+            tool_fingerprint=fingerprint(tool, args) if tool else None,
+        )
+    approval = approvals.request_event(spec.name, ctx.branch, calls, needed)
     if all(result.is_placeholder for result in results):
         # There is no result for the model: the turn ends until the approval.
         event.actions.skip_summarization = True
@@ -99,82 +128,42 @@ def _escalation_marker(ctx: InvocationContext, spec: LlmSpec, event: Event) -> l
     return [agent_event(ctx, spec, actions=EventActions(escalate=True), custom_metadata={ESCALATED: True})]
 
 
-def _confirmations_needed(
-    actions: EventActions, calls: Sequence[types.FunctionCall], results: list[CallResult], tools: Tools
-) -> dict[str, approvals.ConfirmationNeeded]:
-    """The confirmations to request, by call id."""
-    calls_by_id = {call.id or "": call for call in calls}
-    placeholder_ids = {
-        key for result in results if result.is_placeholder for key in result.actions.requested_tool_confirmations
-    }
-    return {
-        key: approvals.ConfirmationNeeded(
-            confirmation=confirmation,
-            ran=key not in placeholder_ids,
-            tool_fingerprint=_fingerprint(tools, calls_by_id.get(key), confirmation.args),
-        )
-        for key, confirmation in actions.requested_tool_confirmations.items()
-    }
-
-
-def _fingerprint(tools: Tools, call: types.FunctionCall | None, args: dict[str, Any] | None) -> str | None:
-    """The fingerprint of a call's tool. `args`: a callback's, in place of the model's."""
-    tool = tools.get(call.name or "") if call else None
-    return fingerprint(tool, (call.args or {}) if args is None else args) if tool and call else None
-
-
-async def _run_single(
-    ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
-) -> tuple[list[CallResult], BaseException | None]:
-    """Run the only call. Also returns the run's cancellation, if the tool swallowed it."""
-    task = asyncio.current_task()
-    # A tool may swallow the CancelledError of its run; the task still counts the request.
-    earlier_cancels = task.cancelling() if task else 0
-    result = await run_call(ctx, spec, calls[0], tools)
-    return [result], asyncio.CancelledError() if task and task.cancelling() > earlier_cancels else None
-
-
 async def _run_concurrently(
     ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
 ) -> tuple[list[CallResult], BaseException | None]:
-    """Run all calls. If one raises, returns the results so far and its error."""
-    tasks = _start_tasks(ctx, spec, calls, tools)
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_EXCEPTION) if tasks else None
-    finally:
-        # cancel() is False for a task that is done: its result counts.
-        cancelled = [task for task in tasks if task.cancel(sync.UNLESS_DONE)]
-        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    failed = [
-        outcome
-        for outcome, task in zip(outcomes, tasks, strict=True)
-        if isinstance(outcome, BaseException) and task not in cancelled
-    ]
-    return [outcome for outcome in outcomes if isinstance(outcome, CallResult)], failed[0] if failed else None
+    """Run all calls; but task tools run one at a time, and tools with `runs_last` last.
 
-
-def _start_tasks(
-    ctx: InvocationContext, spec: LlmSpec, calls: Sequence[types.FunctionCall], tools: Tools
-) -> list[_Task]:
-    """One task per call, all concurrent; but task tools run one at a time, and tools with `runs_last` last."""
+    If one raises, returns the results so far and its error.
+    """
+    # Stable: those that run last are behind the others.
+    called = [(index, call, tools.get(call.name or "")) for index, call in enumerate(calls)]
+    called.sort(key=lambda item: item[2] is not None and item[2].runs_last)
     tasks: dict[int, _Task] = {}
     task_in_progress = set[_Task]()
-    for index, call in sorted(enumerate(calls), key=lambda item: _runs_last(item[1], tools)):
-        tool = tools.get(call.name or "")
+    for index, call, tool in called:
         # A task tool talks with the user, who can have only one such conversation at a time.
         is_task = tool is not None and tool.runs_task
-        earlier = set(tasks.values()) if _runs_last(call, tools) else task_in_progress if is_task else set[_Task]()
+        earlier = task_in_progress if is_task else set[_Task]()
+        if tool is not None and tool.runs_last:
+            earlier = set(tasks.values())
         equal = {tasks[number] for number in repetition.equal_siblings(calls, index, tool) if number in tasks}
         is_first = not (earlier or equal)
         work = run_call(ctx, spec, call, tools) if is_first else _run_after(earlier, equal, ctx, spec, call, tools)
         tasks[index] = asyncio.ensure_future(work)
         task_in_progress = {tasks[index]} if is_task else task_in_progress
-    return [tasks[index] for index in range(len(calls))]
-
-
-def _runs_last(call: types.FunctionCall, tools: Tools) -> bool:
-    tool = tools.get(call.name or "")
-    return tool is not None and tool.runs_last
+    ordered = [tasks[index] for index in range(len(calls))]
+    try:
+        await asyncio.wait(ordered, return_when=asyncio.FIRST_EXCEPTION) if ordered else None
+    finally:
+        # cancel() is False for a task that is done: its result counts.
+        cancelled = [task for task in ordered if task.cancel(sync.UNLESS_DONE)]
+        outcomes = await asyncio.gather(*ordered, return_exceptions=True)
+    failed = [
+        outcome
+        for outcome, task in zip(outcomes, ordered, strict=True)
+        if isinstance(outcome, BaseException) and task not in cancelled
+    ]
+    return [outcome for outcome in outcomes if isinstance(outcome, CallResult)], failed[0] if failed else None
 
 
 async def _run_after(
@@ -237,12 +226,6 @@ def _merge_results(ctx: InvocationContext, spec: LlmSpec, results: list[CallResu
         actions=actions,
         **{name: value for name, value in fields.items() if value is not None},
     )
-
-
-def _is_final(event: Event) -> bool:
-    """True if the agent's turn ends with `event`: a final response, a failure or a transfer."""
-    is_failure = bool(event.error_code) and not event.parts and not event.partial
-    return bool(event.actions.transfer_to_agent) or is_failure or event.is_final_response()
 
 
 T = TypeVar("T")

@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from pydantic import ValidationError
 
@@ -31,6 +31,9 @@ REJECTED = "this call was rejected; it did not run"
 CHANGED = "this call did not run: a callback changed its arguments after a person had approved others"
 CHANGED_INTO_GATED = "this call did not run: a callback changed its arguments into ones that need a person's approval"
 REDEFINED = "this call did not run: its tool was redefined after a person was asked; call it again if need be"
+NOT_MADE = "the run was cut before this call was made"
+NOT_CALLED_AGAIN = "was not called again"
+_NOT_RUN = (CHANGED, CHANGED_INTO_GATED, REDEFINED, NOT_MADE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,9 +59,20 @@ def rejection(decision: ToolConfirmation) -> dict[str, Any]:
     return {"error": f"{REJECTED}; the reason given: {decision.reason}" if decision.reason else REJECTED}
 
 
-def is_rejection(response: types.FunctionResponse) -> bool:
-    """True for the result of a rejected call."""
-    return str((response.response or {}).get("error", "")).startswith(REJECTED)
+Fate = Literal["ran", "in doubt", "not repeated", "rejected", "not made", "not made again"]
+"""`not repeated`: a person said no to a call in doubt. `not made again`: it had the same result too often."""
+
+
+def fate_of(response: types.FunctionResponse) -> Fate:
+    """What became of a call, as its result says: the only place that reads this from the text of an error."""
+    error = str((response.response or {}).get("error", ""))
+    if error.startswith(REJECTED):
+        return "rejected"
+    if error.startswith(IN_DOUBT):
+        return "not repeated" if NOT_AGAIN in error else "in doubt"
+    if error.startswith(f"{response.name}() {NOT_CALLED_AGAIN}"):
+        return "not made again"
+    return "not made" if error.startswith((*_NOT_RUN, f"{response.name}() was not called")) else "ran"
 
 
 def request_event(

@@ -10,7 +10,7 @@ from adk_nb.events.event_actions import EventActions, no_actions
 from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.locations import cell_location
 from adk_nb.redaction import hidden
-from adk_nb.runtime.approvals import IN_DOUBT, REDEFINED
+from adk_nb.runtime.approvals import IN_DOUBT, NOT_MADE, REDEFINED
 from adk_nb.runtime.branches import is_under, next_call
 from adk_nb.runtime.cancellation import StopReason
 from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
@@ -23,8 +23,7 @@ from adk_nb.wire import copy_model, replace_fields, replace_surrogates
 Calls = Sequence[types.FunctionCall]
 _EventOrigin = tuple[str, str | None, str | None]
 """Author, branch and isolation scope of an event."""
-NOT_MADE = "the run was cut before this call was made"
-"""Sessions store this text; the notebook recognizes a call that was not started by it."""
+
 CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
 _RESERVED_PREFIXES = (NODE, NODE_APPROVAL, TOOLSET)
 """Prefixes of the ids of toolsets and nodes; a model's calls must not use them."""

@@ -12,10 +12,9 @@ from adk_nb.errors import InputError, StorageError
 from adk_nb.events import Event, ToolConfirmation
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import approvals, interrupts
-from adk_nb.runtime.approvals import IN_DOUBT
+from adk_nb.runtime.approvals import IN_DOUBT, NOT_MADE
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
-from adk_nb.runtime.open_calls import NOT_MADE
 from adk_nb.sessions import Session, SqliteSessionService
 from adk_nb.sessions.journal import LEASE_SECONDS
 from adk_nb.tools import AgentTool, FunctionTool, ToolContext, exit_loop, load_memory, tool, transfer_to_agent

@@ -1,7 +1,7 @@
 """Compaction: when to summarize older events of a conversation, and which."""
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from math import inf
@@ -65,9 +65,14 @@ class Compaction:
             return
         if self.interval is None:
             return
-        waiting = _waiting_events(ctx)
-        new = _events_since_summary(ctx, waiting)
-        if len(_invocations(new)) >= self.interval:
+        waiting, new = _waiting_events(ctx), list[Event]()
+        for event in reversed(current_events(ctx.session).events):
+            if event.isolation_scope == ctx.isolation_scope and id(event) not in waiting:
+                if event.actions.compaction:
+                    break
+                new.append(event)
+        new.reverse()
+        if len({event.invocation_id for event in new if event.invocation_id}) >= self.interval:
             overlapping = _overlapping_events(new[0], ctx.session.events, self.overlap)
             events = [*(event for event in overlapping if id(event) not in waiting), *new]
             await self._compact(ctx, events[: _safe_cut(events, len(events), _newest_invocation(ctx.session))])
@@ -96,12 +101,18 @@ class Compaction:
         if not events:
             return False
         session = ctx.session
+        summaries = (
+            event.actions.compaction.compacted_content
+            for event in reversed(current_events(session).events)
+            if event.actions.compaction and event.isolation_scope == ctx.isolation_scope
+        )
+        likely_size = max(count_characters(next(summaries, None)), session.views.get(_REFUSED, 0))
         covered_range = EventCompaction(
             start_timestamp=time_range(events[0])[0],
             end_timestamp=time_range(events[-1])[1],
             compacted_content=types.Content(),
         )
-        if _saved_characters(ctx, covered_range) <= max(_last_summary_size(ctx), session.views.get(_REFUSED, 0)):
+        if _saved_characters(ctx, covered_range) <= likely_size:
             return False
         # The summary is paid for by the run, too.
         if is_over_budget(ctx):
@@ -177,17 +188,6 @@ def _prompt_tokens(ctx: InvocationContext, agent: str, author: str | None) -> in
     return sum(count_characters(content) for content in contents) // _CHARACTERS_PER_TOKEN
 
 
-def _events_since_summary(ctx: InvocationContext, waiting: set[int]) -> list[Event]:
-    """The events after the last summary, oldest first, without those of `waiting`."""
-    new: list[Event] = []
-    for event in reversed(current_events(ctx.session).events):
-        if event.isolation_scope == ctx.isolation_scope and id(event) not in waiting:
-            if event.actions.compaction:
-                break
-            new.append(event)
-    return new[::-1]
-
-
 def _waiting_events(ctx: InvocationContext) -> set[int]:
     """id() of each event that no summary replaces: it has a call that waits, or a response beside it."""
     return {
@@ -196,10 +196,6 @@ def _waiting_events(ctx: InvocationContext) -> set[int]:
         if exchange.waiting
         for event in (exchange.call, *exchange.responses)
     }
-
-
-def _invocations(events: Iterable[Event]) -> set[str]:
-    return {event.invocation_id for event in events if event.invocation_id}
 
 
 def _overlapping_events(first: Event, events: Sequence[Event], overlap: int) -> list[Event]:
@@ -229,48 +225,31 @@ def _safe_cut(events: Sequence[Event], limit: int, running_invocation: str) -> i
 
     Never separates a call from its responses, nor events with the same timestamp.
     """
+    indexes = {id(event): index for index, event in enumerate(events)}
+    spans: list[tuple[int, float]] = []
+    """Index of the first and the last event of what is not to be separated."""
+    for exchange in exchanges(events):
+        first = indexes[id(exchange.call)]
+        # The running invocation can still answer the call. A summary goes around calls that wait for a later run.
+        if exchange.unanswered - exchange.waiting and exchange.call.invocation_id == running_invocation:
+            spans.append((first, inf))
+        elif exchange.responses and not exchange.waiting:
+            spans.append((first, indexes[id(exchange.responses[-1])]))
+    # Neighbours that a time range cannot separate.
+    ends = list(accumulate((time_range(event)[1] for event in events), max))
+    starts = list(accumulate((time_range(event)[0] for event in reversed(events)), min))[::-1]
+    spans += [(index - 1, index) for index in range(1, len(events)) if ends[index - 1] >= starts[index]]
     cut = limit
     # Latest span first: a cut that moves back may fall into an earlier span, never into a later one.
-    for first, last in sorted([*_call_spans(events, running_invocation), *_same_time_spans(events)], reverse=True):
+    for first, last in sorted(spans, reverse=True):
         if first < cut <= last:
             cut = first
     return cut
 
 
-def _call_spans(events: Sequence[Event], running_invocation: str) -> list[tuple[int, float]]:
-    """Index of each call and of its last response; infinity for a call that the running invocation can still answer.
-
-    A summary goes around calls that wait for a later run.
-    """
-    indexes = {id(event): index for index, event in enumerate(events)}
-    spans: list[tuple[int, float]] = []
-    for exchange in exchanges(events):
-        first = indexes[id(exchange.call)]
-        if exchange.unanswered - exchange.waiting and exchange.call.invocation_id == running_invocation:
-            spans.append((first, inf))
-        elif exchange.responses and not exchange.waiting:
-            spans.append((first, indexes[id(exchange.responses[-1])]))
-    return spans
-
-
-def _same_time_spans(events: Sequence[Event]) -> list[tuple[int, float]]:
-    """Neighbours that a time range cannot separate."""
-    ends = list(accumulate((time_range(event)[1] for event in events), max))
-    starts = list(accumulate((time_range(event)[0] for event in reversed(events)), min))[::-1]
-    return [(index - 1, index) for index in range(1, len(events)) if ends[index - 1] >= starts[index]]
-
-
 def _saved_characters(ctx: InvocationContext, compaction: EventCompaction) -> int:
     replaced = current_events(ctx.session).replaced_by(compaction, ctx.isolation_scope)
     return sum(count_characters(_summary_as_message(event).content) for event in replaced)
-
-
-def _last_summary_size(ctx: InvocationContext) -> int:
-    """Characters of the newest summary; 0 if there is none."""
-    for event in reversed(current_events(ctx.session).events):
-        if event.actions.compaction and event.isolation_scope == ctx.isolation_scope:
-            return count_characters(event.actions.compaction.compacted_content)
-    return 0
 
 
 def _summary_as_message(event: Event) -> Event:

@@ -96,7 +96,13 @@ def contents_before(
     session: Session, count: int, agent: str, branch: str | None, scope: str | None, *, thoughts: bool = False
 ) -> list[types.Content]:
     """`contents_for` with only the first `count` events."""
-    branch = _branch_for_any_call(session, count, branch)
+    # Of the branch of a call in the last of them: the history before the calls is the same for all of them, so that
+    # they share the view of a branch which stands for any call.
+    outer, _, step = (branch or "").rpartition(".")
+    calls = session.events[count - 1].get_function_calls() if 0 < count <= len(session.events) else ()
+    keys = [key for _, key in calls_to(step)]
+    if any(call.id in keys for call in calls):
+        branch = f"{outer}.{_NO_CALL_BRANCH}"
     views: dict[object, Session] = session.views.setdefault("before", {})
     key = (agent, branch, scope, thoughts)
     earlier_session = views.get(key)
@@ -106,17 +112,6 @@ def contents_before(
         earlier_session = views[key] = Session.model_construct(id=session.id, events=[])
     earlier_session.events.extend(session.events[len(earlier_session.events) : count])
     return contents_for(earlier_session, agent, branch, scope, thoughts=thoughts)
-
-
-def _branch_for_any_call(session: Session, count: int, branch: str | None) -> str | None:
-    """`branch`, or if its last segment is a call in the last of `count` events, a branch that stands for any call.
-
-    The history before the calls is the same for all of them, so that they share one view.
-    """
-    outer, _, step = (branch or "").rpartition(".")
-    calls = session.events[count - 1].get_function_calls() if 0 < count <= len(session.events) else ()
-    keys = [key for _, key in calls_to(step)]
-    return f"{outer}.{_NO_CALL_BRANCH}" if any(call.id in keys for call in calls) else branch
 
 
 class _View:
@@ -185,16 +180,74 @@ class _View:
         content = self._visible_content(event)
         if content is None:
             return
+        is_others = event.author != self._agent and event.author != "user"
         if event.content is None and not event.actions.compaction:
-            self._add_transcript(event, content)
-        else:
-            self._speaker = None
-            self._add_content(event, content)
+            # Consecutive chunks of one speaker's transcript become one content.
+            is_continued = self._continues_transcript(event)
+            text = "".join(part.text or "" for part in content.parts or ())
+            self._transcript = self._transcript + text if is_continued else text
+            self._speaker = (event.author, content.role or "")
+            parts = [types.Part(text=self._transcript)]
+            quote = quote_parts(event.author, parts) if is_others else None
+            spoken = quote or types.Content(role=content.role, parts=parts)
+            if is_continued:
+                self.pairing.replace_last(spoken)
+            else:
+                self.pairing.append(spoken)
+            return
+        self._speaker = None
+        if is_others:
+            self._other_agents_calls.update(call.id or "" for call in event.get_function_calls())
+            self.pairing.append(content)
+            return
+        for part in content.parts or ():
+            if part.function_response:
+                self._add_responses(event, content)
+                return
+        if self._other_agents_calls:
+            # An id that this agent uses again is its own call from now on.
+            self._other_agents_calls.difference_update(call.id or "" for call in event.get_function_calls())
+        self.pairing.append(content, event.long_running_tool_ids)
+
+    def _add_responses(self, event: Event, content: types.Content) -> None:
+        if current := self._current_events:
+            # Covered calls that the event answers come back, with the responses to the calls beside them.
+            for response in event.get_function_responses():
+                key = response.id or ""
+                call_event = None if self.pairing.has_call(key) else current.call(key)
+                if call_event and call_event.content and call_event.author == self._agent:
+                    self.pairing.append(call_event.content, call_event.long_running_tool_ids)
+                    if siblings := current.sibling_responses(key, call_event):
+                        self.pairing.append_responses(for_model(types.Content(role="user", parts=siblings)))
+        if others := self._other_agents_calls:
+            # Responses to other agents' calls are quoted.
+            parts = content.parts or []
+            other_parts = [part for part in parts if part.function_response and part.function_response.id in others]
+            if other_parts and (quote := quote_parts(event.author, other_parts)):
+                self.pairing.append(quote)
+                content = types.Content(role=content.role, parts=[part for part in parts if part not in other_parts])
+        self.pairing.append_responses(content)
 
     def _visible_content(self, event: Event) -> types.Content | None:
         """The content of an event as the agent sees it. None: it does not see it."""
-        if event.partial or event.isolation_scope != self._scope or (event.branch and self._is_hidden(event.branch)):
-            return self._user_responses(event) if self._scope and event.author == "user" else None
+        is_hidden = event.partial or event.isolation_scope != self._scope
+        if not is_hidden and (branch := event.branch):
+            if own_branch := self._branch:
+                is_hidden = own_branch != branch and not own_branch.startswith(f"{branch}.")  # a sibling's
+            else:
+                # Of a tool call only the result is seen.
+                is_hidden = any(
+                    name != self._agent and (key in self._other_agents_calls or self.pairing.has_call(key))
+                    for name, key in calls_to(branch)
+                )
+        if is_hidden:
+            # The user's responses to calls of this scope: such events have no scope.
+            answers = [
+                part
+                for part in (event.parts if self._scope and event.author == "user" else ())
+                if (response := part.function_response) and self.pairing.has_call(response.id or "")
+            ]
+            return types.Content(role="user", parts=answers) if answers else None
         content = event.content
         if content is None:
             return (
@@ -206,7 +259,10 @@ class _View:
         if vars(event.actions).get("artifact_delta") and is_recording(parts):
             return None
         if event.author == "user" or event.long_running_tool_ids:
-            parts = _without_user_requests(event, parts)
+            # Only requests of the runtime: a model may write such a call too, and gets an error for it.
+            request_ids = event.long_running_tool_ids or ()
+            if any(_is_user_request(part, request_ids) for part in parts):
+                parts = [part for part in parts if not _is_user_request(part, request_ids)]
         author = event.author
         if author != self._agent and author != "user":
             return self._quoted(event, parts) if author != _FRAMEWORK else None
@@ -222,92 +278,35 @@ class _View:
             self._quotes[key] = (event, quote_parts(event.author, parts, thoughts=self._thoughts))
         return self._quotes[key][1]
 
-    def _user_responses(self, event: Event) -> types.Content | None:
-        """The user's responses to calls of this scope: such events have no scope."""
-        parts = [
-            part
-            for part in event.parts
-            if (response := part.function_response) and self.pairing.has_call(response.id or "")
-        ]
-        return types.Content(role="user", parts=parts) if parts else None
-
-    def _is_hidden(self, branch: str) -> bool:
-        """True for a sibling's branch, and for the branch of a tool call, of which only the result is seen."""
-        own_branch = self._branch
-        if own_branch:
-            return own_branch != branch and not own_branch.startswith(f"{branch}.")
-        return any(name != self._agent and self._is_known_call(key) for name, key in calls_to(branch))
-
-    def _is_known_call(self, key: str) -> bool:
-        return key in self._other_agents_calls or self.pairing.has_call(key)
-
-    def _add_content(self, event: Event, content: types.Content) -> None:
-        if event.author != self._agent and event.author != "user":
-            self._other_agents_calls.update(call.id or "" for call in event.get_function_calls())
-            self.pairing.append(content)
-            return
-        for part in content.parts or ():
-            if part.function_response:
-                if self._current_events:
-                    self._restore_covered_calls(self._current_events, event)
-                self.pairing.append_responses(
-                    self._quote_other_answers(event.author, content) if self._other_agents_calls else content
-                )
-                return
-        if self._other_agents_calls:
-            # An id that this agent uses again is its own call from now on.
-            self._other_agents_calls.difference_update(call.id or "" for call in event.get_function_calls())
-        self.pairing.append(content, event.long_running_tool_ids)
-
-    def _restore_covered_calls(self, current: CurrentEvents, event: Event) -> None:
-        """Restore covered calls that `event` answers, with the responses to the calls beside them."""
-        for response in event.get_function_responses():
-            key = response.id or ""
-            call_event = None if self.pairing.has_call(key) else current.call(key)
-            if call_event and call_event.content and call_event.author == self._agent:
-                self.pairing.append(call_event.content, call_event.long_running_tool_ids)
-                if siblings := current.sibling_responses(key, call_event):
-                    self.pairing.append_responses(for_model(types.Content(role="user", parts=siblings)))
-
-    def _quote_other_answers(self, author: str, content: types.Content) -> types.Content:
-        """`content` with the responses to the agent's own calls; the others are quoted."""
-        parts = content.parts or []
-        other_parts = [
-            part for part in parts if part.function_response and part.function_response.id in self._other_agents_calls
-        ]
-        if other_parts and (quote := quote_parts(author, other_parts)):
-            self.pairing.append(quote)
-            content = types.Content(role=content.role, parts=[part for part in parts if part not in other_parts])
-        return content
-
-    def _add_transcript(self, event: Event, content: types.Content) -> None:
-        """Add a chunk of a transcript; consecutive chunks of one speaker become one content."""
-        is_continued = self._continues_transcript(event)
-        self._transcript = (self._transcript if is_continued else "") + "".join(
-            part.text or "" for part in content.parts or ()
-        )
-        self._speaker = (event.author, content.role or "")
-        parts = [types.Part(text=self._transcript)]
-        quote = None if event.author in ("user", self._agent) else quote_parts(event.author, parts)
-        quote = quote or types.Content(role=content.role, parts=parts)
-        if is_continued:
-            self.pairing.replace_last(quote)
-        else:
-            self.pairing.append(quote)
-
     def _start_turn(self, events: list[Event], index: int) -> None:
         """Start over if `events[index]` starts a turn; go back if it answers a call of an earlier turn."""
         event = events[index]
         if self._is_turn_start(event):
             self._reset()
-        elif event.author in ("user", self._agent):
-            keys = {
-                response.id
-                for response in event.get_function_responses()
-                if response.id and not self.pairing.has_call(response.id)
-            }
-            if keys:
-                self._restart_before(newest_first(events, index), keys)
+            return
+        if event.author not in ("user", self._agent):
+            return
+        responses = event.get_function_responses()
+        keys = {response.id for response in responses if response.id and not self.pairing.has_call(response.id)}
+        # Back to the turn of the oldest of these calls, newest event first.
+        earlier_events = newest_first(events, index) if keys else iter(())
+        turn: list[Event] = []
+        calls_end = 0
+        for earlier in earlier_events:
+            turn.append(earlier)
+            if answered_here := keys.intersection(call.id or "" for call in earlier.get_function_calls()):
+                keys, calls_end = keys - answered_here, len(turn)
+            if not keys:
+                break
+        if not calls_end:
+            return
+        self._reset()
+        older = chain(turn[calls_end:], earlier_events)
+        del turn[calls_end:]
+        while not self._is_turn_start(turn[-1]) and (event := next(older, None)):
+            turn.append(event)
+        for event in reversed(turn):
+            self._add_event(event)
 
     def _is_turn_start(self, event: Event) -> bool:
         """True for a message of the user or of another agent, but not for a tool's result or a transfer.
@@ -322,26 +321,6 @@ class _View:
             return not event.get_function_responses()
         calls = event.get_function_calls()
         return not event.actions.transfer_to_agent and all(call.name != TRANSFER for call in calls)
-
-    def _restart_before(self, earlier_events: Iterator[Event], keys: set[str]) -> None:
-        """Start over with the turn of the oldest of these calls. `earlier_events`: newest first."""
-        events: list[Event] = []
-        calls_end = 0
-        for event in earlier_events:
-            events.append(event)
-            if answered_here := keys.intersection(call.id or "" for call in event.get_function_calls()):
-                keys, calls_end = keys - answered_here, len(events)
-            if not keys:
-                break
-        if not calls_end:
-            return
-        self._reset()
-        turn = events[:calls_end]
-        older = chain(events[calls_end:], earlier_events)
-        while not self._is_turn_start(turn[-1]) and (event := next(older, None)):
-            turn.append(event)
-        for event in reversed(turn):
-            self._add_event(event)
 
     def _continues_transcript(self, event: Event) -> bool:
         """True if `event` continues the last transcript."""
@@ -359,18 +338,6 @@ def _transcript_content(event: Event) -> types.Content | None:
         if transcription and transcription.text
         else None
     )
-
-
-def _without_user_requests(event: Event, parts: list[types.Part]) -> list[types.Part]:
-    """`parts` without requests to the user and their responses; `parts` itself if there are none.
-
-    Only requests of the runtime: a model may write such a call too, and gets an error for it.
-    """
-    request_ids = event.long_running_tool_ids or ()
-    for part in parts:
-        if _is_user_request(part, request_ids):
-            return [part for part in parts if not _is_user_request(part, request_ids)]
-    return parts
 
 
 def _is_user_request(part: types.Part, request_ids: Collection[str]) -> bool:

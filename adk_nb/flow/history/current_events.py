@@ -89,10 +89,20 @@ class CurrentEvents:
     def _insert_summary(self, summary: Event, compaction: EventCompaction) -> None:
         """Replace the events before a summary that it covers; do nothing if an older summary covers more."""
         scope, start_index = summary.isolation_scope, self._first_index(compaction)
-        if any(_is_covered_by(compaction, scope, event) for event in self.events[start_index:]):
-            return
+        own_range = compaction.start_timestamp, compaction.end_timestamp
+        for event in self.events[start_index:]:
+            if event.actions.compaction and event.isolation_scope == scope:
+                start, end = time_range(event)
+                if start <= own_range[0] and own_range[1] <= end and (start, end) != own_range:
+                    return
         replaced = self.replaced_by(compaction, scope)
-        self._store_covered(replaced)
+        for event in replaced:
+            for part in event.parts:
+                if part.function_call and part.function_call.id:
+                    self._calls[part.function_call.id] = event
+                    self._responses.pop(part.function_call.id, None)  # an id used again
+                elif part.function_response and part.function_response.id:
+                    self._responses[part.function_response.id] = part
         covered = {id(event) for event in replaced}
         if replaced:
             start_index = min(start_index, next(i for i, event in enumerate(self.events) if id(event) in covered))
@@ -116,15 +126,6 @@ class CurrentEvents:
     def _first_index(self, compaction: EventCompaction) -> int:
         """Index of the first event that may lie in the range."""
         return bisect_left(self._ends, compaction.start_timestamp)
-
-    def _store_covered(self, covered: Iterable[Event]) -> None:
-        for event in covered:
-            for part in event.parts:
-                if part.function_call and part.function_call.id:
-                    self._calls[part.function_call.id] = event
-                    self._responses.pop(part.function_call.id, None)  # an id used again
-                elif part.function_response and part.function_response.id:
-                    self._responses[part.function_response.id] = part
 
 
 @dataclass
@@ -176,12 +177,3 @@ def _covers_event(compaction: EventCompaction, scope: str | None, event: Event) 
     start, end = time_range(event)
     inside = compaction.start_timestamp <= start and end <= compaction.end_timestamp
     return inside and event.isolation_scope == scope
-
-
-def _is_covered_by(compaction: EventCompaction, scope: str | None, event: Event) -> bool:
-    """True if `event` is a summary of the whole range and more."""
-    own_range = compaction.start_timestamp, compaction.end_timestamp
-    if not (event.actions.compaction and event.isolation_scope == scope) or time_range(event) == own_range:
-        return False
-    start, end = time_range(event)
-    return start <= own_range[0] and own_range[1] <= end

@@ -68,8 +68,13 @@ class PairedHistory:
         last_index = len(self._contents) - 1
         parts = content.parts or []
         keys = [response.id or _id_for_nameless(response) for part in parts if (response := part.function_response)]
+        if len(keys) > 1:
+            identified = [key for key in keys if not key.startswith(_NAMELESS)]
+            if len(set(identified)) < len(identified):  # several responses to one call
+                self._place_late_responses(parts)
+                return
         for key in keys:
-            if self._open.get(key) != last_index or (len(keys) > 1 and _has_duplicates(keys)):
+            if self._open.get(key) != last_index:
                 self._place_late_responses(parts)
                 return
         if not keys:
@@ -81,60 +86,50 @@ class PairedHistory:
         self._contents.append(content)
 
     def _place_late_responses(self, parts: list[types.Part]) -> None:
-        placed = [key for part in parts if (key := self._place_response(part))]
-        if not placed:
+        """Move each response behind its call, or in place of an earlier response to it."""
+        contents = self._contents
+        for part in parts:
+            if not (response := part.function_response):
+                continue
+            key = response.id or _id_for_nameless(response)
+            if (call_index := self._open.pop(key, None)) is not None:
+                index = call_index + 1
+                siblings = contents[index].parts or [] if index < len(contents) else []
+                if any(sibling.function_response for sibling in siblings):
+                    # In the order of the calls, as services without call ids need it.
+                    calls = [
+                        call.id or _id_for_nameless(call)
+                        for sibling in contents[call_index].parts or ()
+                        if (call := sibling.function_call)
+                    ]
+                    later = calls[calls.index(key) + 1 :]
+                    position = next(
+                        (n for n, sibling in enumerate(siblings) if _answered_call(sibling) in later), len(siblings)
+                    )
+                    placed = [*siblings[:position], part, *siblings[position:]]
+                    contents[index] = types.Content(role="user", parts=placed)
+                else:
+                    contents.insert(index, types.Content(role="user", parts=[part]))
+                    for indexes in (self._answers, self._open):
+                        for other_key, other_index in indexes.items():
+                            if other_index >= index:
+                                indexes[other_key] = other_index + 1
+                self._answers[key] = index
+            elif (earlier_index := self._answers.get(key)) is not None:
+                placed = [
+                    part if _answered_call(other) == key else other for other in contents[earlier_index].parts or ()
+                ]
+                contents[earlier_index] = types.Content(role="user", parts=placed)
+            else:
+                continue  # there is no such call
+        keys = [key for part in parts if (key := _answered_call(part)) and key in self._answers]
+        if not keys:
             return
-        newest_index = max(self._answers[key] for key in placed)
+        newest_index = max(self._answers[key] for key in keys)
         if other_parts := [part for part in parts if not part.function_response]:
-            self._contents[newest_index] = _user_content([*(self._contents[newest_index].parts or []), *other_parts])
-        self._hidden = (newest_index + 1, len(self._contents))
-
-    def _place_response(self, part: types.Part) -> str | None:
-        """Move a response behind its call. Returns the call's id; None if there is no such call."""
-        if not (response := part.function_response):
-            return None
-        key = response.id or _id_for_nameless(response)
-        if (call_index := self._open.pop(key, None)) is not None:
-            self._insert_after_call(call_index, key, part)
-        elif (index := self._answers.get(key)) is not None:
-            parts = self._contents[index].parts or []
-            self._contents[index] = _user_content(
-                [part if _is_response_to(other_part, key) else other_part for other_part in parts]
-            )
-        else:
-            return None
-        return key
-
-    def _insert_after_call(self, call_index: int, key: str, part: types.Part) -> None:
-        index = call_index + 1
-        next_parts = self._contents[index].parts or [] if index < len(self._contents) else []
-        if any(next_part.function_response for next_part in next_parts):
-            position = _position_among(next_parts, key, self._contents[call_index])
-            self._contents[index] = _user_content([*next_parts[:position], part, *next_parts[position:]])
-        else:
-            self._insert(index, _user_content([part]))
-        self._answers[key] = index
-
-    def _insert(self, index: int, content: types.Content) -> None:
-        self._contents.insert(index, content)
-        for indexes in (self._answers, self._open):
-            for key, other_index in indexes.items():
-                if other_index >= index:
-                    indexes[key] = other_index + 1
-
-
-def _position_among(parts: list[types.Part], key: str, content: types.Content) -> int:
-    """Position of the response to `key`: in the order of the calls, as services without call ids need it."""
-    calls = [call.id or _id_for_nameless(call) for part in content.parts or () if (call := part.function_call)]
-    later_keys = calls[calls.index(key) + 1 :]
-    return next(
-        (
-            index
-            for index, part in enumerate(parts)
-            if any(_is_response_to(part, later_key) for later_key in later_keys)
-        ),
-        len(parts),
-    )
+            placed = [*(contents[newest_index].parts or ()), *other_parts]
+            contents[newest_index] = types.Content(role="user", parts=placed)
+        self._hidden = (newest_index + 1, len(contents))
 
 
 def is_meaningful(part: types.Part) -> bool:
@@ -145,23 +140,15 @@ def is_meaningful(part: types.Part) -> bool:
     return bool((part.text or has_data) and not part.thought)
 
 
-def _user_content(parts: list[types.Part]) -> types.Content:
-    return types.Content(role="user", parts=parts)
-
-
 def _id_for_nameless(item: types.FunctionCall | types.FunctionResponse) -> str:
     """The key of a call without an id, and of its response."""
     return f"{_NAMELESS}{item.name}"
 
 
-def _has_duplicates(keys: list[str]) -> bool:
-    identified = [key for key in keys if not key.startswith(_NAMELESS)]
-    return len(set(identified)) < len(identified)
-
-
-def _is_response_to(part: types.Part, key: str) -> bool:
+def _answered_call(part: types.Part) -> str | None:
+    """The key of the call that `part` is the response to. None: it is no response."""
     response = part.function_response
-    return response is not None and (response.id or _id_for_nameless(response)) == key
+    return (response.id or _id_for_nameless(response)) if response else None
 
 
 def _without_call(content: types.Content, key: str) -> types.Content:

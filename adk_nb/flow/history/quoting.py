@@ -42,29 +42,27 @@ def quote_parts(author: str, parts_: Iterable[types.Part], *, thoughts: bool = F
 
     `thoughts`: include thoughts.
     """
-    quoted_parts = [quoted for part in parts_ if (quoted := _quote_part(author, part, thoughts))]
+    quoted_parts: list[types.Part] = []
+    for part in parts_:
+        if call := part.function_call:
+            heading, text = f"[{author}] called tool `{call.name}` with parameters:", _as_json(call.args or {})
+        elif response := part.function_response:
+            heading = f"[{author}] `{response.name}` tool returned result:"
+            text = _as_json(response.response or {})
+        elif part.thought and not thoughts:
+            continue
+        elif part.text and part.text.strip():
+            heading, text = f"[{author}] {'thought' if part.thought else 'said'}:", part.text
+        elif code := part.executable_code:
+            heading, text = f"[{author}] ran this code:", code.code or ""
+        elif result := part.code_execution_result:
+            heading, text = f"[{author}] its code gave:", result.output or ""
+        else:
+            quoted_parts += [part] if (part.inline_data or part.file_data) and not part.thought else []
+            continue
+        # The heading has names that a model wrote: they must not close the fence, either.
+        quoted_parts.append(parts.text_part(f"{break_marks(heading)}\n{fence(QUOTE_FENCE, text)}"))
     return parts.content("user", [parts.text_part(_PREAMBLE), *quoted_parts]) if quoted_parts else None
-
-
-def _quote_part(author: str, part: types.Part, thoughts: bool) -> types.Part | None:
-    if call := part.function_call:
-        return _quote_text(f"[{author}] called tool `{call.name}` with parameters:", _as_json(call.args or {}))
-    if response := part.function_response:
-        return _quote_text(f"[{author}] `{response.name}` tool returned result:", _as_json(response.response or {}))
-    if part.thought and not thoughts:
-        return None
-    if part.text and part.text.strip():
-        return _quote_text(f"[{author}] {'thought' if part.thought else 'said'}:", part.text)
-    if code := part.executable_code:
-        return _quote_text(f"[{author}] ran this code:", code.code or "")
-    if result := part.code_execution_result:
-        return _quote_text(f"[{author}] its code gave:", result.output or "")
-    return part if (part.inline_data or part.file_data) and not part.thought else None
-
-
-def _quote_text(heading: str, text: str) -> types.Part:
-    # The heading has names that a model wrote: they must not close the fence, either.
-    return parts.text_part(f"{break_marks(heading)}\n{fence(QUOTE_FENCE, text)}")
 
 
 def _as_json(value: object) -> str:

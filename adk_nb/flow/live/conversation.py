@@ -97,7 +97,10 @@ class _Conversation:
         self._tools = {tool.name: tool for tool in tools}
         while self._next not in ("end", "hand_over"):
             # Built for each connection: the history has grown since the last.
-            request = await self._request(model.model, tools)
+            request = await build_request(ctx, spec, tools, Context(ctx))
+            request.model = model.model
+            handle = ctx.live_session_resumption_handle
+            request.live_connect_config = live_connect_config(ctx.run_config, request, handle)
             self._next = "listen"
             try:
                 async with (
@@ -107,26 +110,16 @@ class _Conversation:
                     async for event in events:
                         yield event
             except ModelConnectionLost as error:
-                await self._wait_to_reconnect(error)
+                self._lost_connections += 1
+                lost = self._lost_connections
+                if not ctx.live_session_resumption_handle or self._queue.closed or lost > _ATTEMPTS:
+                    raise
+                logger.info("a live connection was lost and is resumed: %s", error)
+                # The first attempt follows at once: services close healthy connections, too.
+                await asyncio.sleep(_PAUSE * 2 ** (lost - 2) if lost > 1 else 0)
                 self._next = "listen"
         for event in await self._sending.recording.save_rest():
             yield event
-
-    async def _request(self, model: str, offered: Sequence[BaseTool]) -> LlmRequest:
-        ctx = self._ctx
-        request = await build_request(ctx, self._spec, offered, Context(ctx))
-        request.model = model
-        request.live_connect_config = live_connect_config(ctx.run_config, request, ctx.live_session_resumption_handle)
-        return request
-
-    async def _wait_to_reconnect(self, error: ModelConnectionLost) -> None:
-        """Wait before the next attempt. Raises `error` if there is none."""
-        self._lost_connections += 1
-        if not self._ctx.live_session_resumption_handle or self._queue.closed or self._lost_connections > _ATTEMPTS:
-            raise error
-        logger.info("a live connection was lost and is resumed: %s", error)
-        # The first attempt follows at once: services close healthy connections, too.
-        await asyncio.sleep(_PAUSE * 2 ** (self._lost_connections - 2) if self._lost_connections > 1 else 0)
 
     async def _run_connection(self, connection: BaseLlmConnection, request: LlmRequest) -> AsyncGenerator[Event, None]:
         """Exchange messages over one connection; sets `_next` at its end."""
@@ -141,37 +134,28 @@ class _Conversation:
         try:
             while self._next == "listen":
                 item = await self._inbox.get()
-                if isinstance(item, asyncio.Task):
-                    self._task_ended(item, receiver, sender)
-                    continue
-                async with aclosing(self._handle(item, request)) as events:
-                    async for event in events:
-                        yield event
+                if not isinstance(item, asyncio.Task):
+                    async with aclosing(self._handle(item, request)) as events:
+                        async for event in events:
+                            yield event
+                elif item is sender:
+                    if not isinstance(item.exception(), ModelConnectionLost):  # the receiver reports that
+                        item.result()
+                elif item is receiver:
+                    item.result()
+                    self._next = "end"
+                    if self._ctx.live_session_resumption_handle and not self._queue.closed:
+                        raise ModelConnectionLost("the service ended the live connection")
         finally:
             receiver.cancel()
             sender.cancel()
             await asyncio.gather(receiver, sender, return_exceptions=True)
-        if self._next in ("restart", "hand_over"):
-            async with aclosing(self._restart(request)) as events:
-                async for event in events:
-                    yield event
-
-    def _task_ended(self, task: asyncio.Task[None], receiver: asyncio.Task[None], sender: asyncio.Task[None]) -> None:
-        """Handle the end of a connection's task. Raises its error."""
-        if task is sender and not isinstance(task.exception(), ModelConnectionLost):
-            task.result()  # a lost connection is reported by the receiver
-        if task is receiver:
-            task.result()
-            self._next = "end"
-            if self._ctx.live_session_resumption_handle and not self._queue.closed:
-                raise ModelConnectionLost("the service ended the live connection")
-
-    async def _restart(self, request: LlmRequest) -> AsyncGenerator[Event, None]:
-        """Drop what the model was about to send. The user's messages become history."""
+        if self._next not in ("restart", "hand_over"):
+            return
+        # What the model was about to send is dropped; the user's messages become history, events of callbacks are kept.
         self._sending.restart()
         self._ctx.live_session_resumption_handle = None
         self._spoken_text = ""
-        # Responses are dropped; messages of the user and events of callbacks are kept.
         for item in self._inbox.drain():
             if isinstance(item, UserEvent | Event):
                 async with aclosing(self._handle(item, request)) as events:
@@ -189,62 +173,46 @@ class _Conversation:
                     await self._inbox.put_response(response)
 
     async def _handle(self, item: UserEvent | Event | LlmResponse, request: LlmRequest) -> AsyncGenerator[Event, None]:
+        ctx = self._ctx
+        calls: Sequence[types.FunctionCall] = ()
         if isinstance(item, UserEvent):
-            await commit(self._ctx, item.event)
-            async with aclosing(self._run_answered_calls(item.event)) as events:
-                async for event in events:
-                    yield event
+            await commit(ctx, item.event)
+            ctx.user_content = item.event.content or ctx.user_content
+            if item.event.content and ctx.requests_answered:
+                # The calls that the user has just approved or given credentials for.
+                calls = await take_answers(ctx)
         elif isinstance(item, Event):
             yield item
+        elif item.go_away:
+            # Gemini Live: announces the end of the connection, so the next one is opened before it.
+            if not self._queue.closed:
+                if ctx.live_session_resumption_handle:
+                    raise ModelConnectionLost("the service is about to end the live connection")
+                self._next = "restart"  # with the session's history
         else:
-            async with aclosing(self._handle_response(item, request)) as events:
+            self._lost_connections = 0
+            if (update := item.live_session_resumption_update) and update.new_handle:
+                ctx.live_session_resumption_handle = update.new_handle
+            context = self._context or Context(ctx)
+            self._context = context if item.partial else None
+            response = await self._apply_callbacks(item, context)
+            for recording_event in await self._sending.recording.add_response(response):
+                yield recording_event
+            event = self._response_event(response, context)
+            yield event
+            if transcript := _finished_text(response.input_transcription):
+                spoken = types.Content(role="user", parts=[types.Part(text=transcript)])
+                if blocked := await self._sending.block_response(spoken, request):
+                    self._next = "restart"
+                    yield blocked
+            else:
+                calls = event.get_function_calls()
+        if calls:
+            async with aclosing(self._run_calls(calls)) as events:
                 async for event in events:
                     yield event
-        if self._ctx.end_invocation:
+        if ctx.end_invocation:
             self._next = "end"
-
-    async def _run_answered_calls(self, event: Event) -> AsyncGenerator[Event, None]:
-        """Run the calls that the user has just approved or given credentials for."""
-        self._ctx.user_content = event.content or self._ctx.user_content
-        if not (event.content and self._ctx.requests_answered):
-            return
-        if calls := await take_answers(self._ctx):
-            async with aclosing(self._run_calls(calls)) as events:
-                async for event in events:
-                    yield event
-
-    async def _handle_response(self, response: LlmResponse, request: LlmRequest) -> AsyncGenerator[Event, None]:
-        # Gemini Live: go_away announces the end of the connection.
-        if response.go_away:
-            self._change_connection()
-            return
-        self._lost_connections = 0
-        if (update := response.live_session_resumption_update) and update.new_handle:
-            self._ctx.live_session_resumption_handle = update.new_handle
-        context = self._context or Context(self._ctx)
-        self._context = context if response.partial else None
-        response = await self._apply_callbacks(response, context)
-        for recording_event in await self._sending.recording.add_response(response):
-            yield recording_event
-        event = self._response_event(response, context)
-        yield event
-        if transcript := _finished_text(response.input_transcription):
-            spoken = types.Content(role="user", parts=[types.Part(text=transcript)])
-            if blocked := await self._sending.block_response(spoken, request):
-                self._next = "restart"
-                yield blocked
-        elif calls := event.get_function_calls():
-            async with aclosing(self._run_calls(calls)) as events:
-                async for result in events:
-                    yield result
-
-    def _change_connection(self) -> None:
-        """Reconnect before the service ends the connection."""
-        if self._queue.closed:
-            return
-        if self._ctx.live_session_resumption_handle:
-            raise ModelConnectionLost("the service is about to end the live connection")
-        self._next = "restart"  # with the session's history
 
     async def _apply_callbacks(self, response: LlmResponse, context: Context) -> LlmResponse:
         """The response, or its replacement by an after_model callback.
@@ -254,7 +222,8 @@ class _Conversation:
         if response.turn_complete or response.interrupted or _finished_text(response.output_transcription):
             self._spoken_text = ""
         chunk = response.output_transcription.text if response.output_transcription else None
-        if not (hooks := hooks_of(self._ctx, self._spec, "after_model")) or not (chunk or _has_text(response)):
+        has_text = any(part.inline_data is None for part in response.parts)
+        if not (hooks := hooks_of(self._ctx, self._spec, "after_model")) or not (chunk or has_text):
             return response
         callback_response = response
         if chunk and response.partial:
@@ -288,13 +257,10 @@ class _Conversation:
         if response.input_transcription or (response.content and response.content.role == "user"):
             event.author = "user"
         elif not response.partial:
-            self._finish_event(event)
+            mark_long_running(event, {name for name, tool in self._tools.items() if tool.is_long_running})
+            if (key := self._spec.output_key) and event.text and event.is_final_response():
+                event.actions.state_delta[key] = event.text
         return event
-
-    def _finish_event(self, event: Event) -> None:
-        mark_long_running(event, {name for name, tool in self._tools.items() if tool.is_long_running})
-        if (key := self._spec.output_key) and event.text and event.is_final_response():
-            event.actions.state_delta[key] = event.text
 
     async def _run_calls(self, calls: Sequence[types.FunctionCall]) -> AsyncGenerator[Event, None]:
         """Run the calls, yield their results, and send them to the model."""
@@ -306,33 +272,23 @@ class _Conversation:
         step = progress.outcome
         for event in step.events:
             yield event
-            if event.actions.transfer_to_agent or self._completes_task(event):
-                self._hand_over()
-            elif event.content and event.get_function_responses():
+            responses = event.get_function_responses()
+            is_done = self._ctx.is_live_turn and any(response.name == TASK_COMPLETED for response in responses)
+            if event.actions.transfer_to_agent or is_done:
+                # This connection ends: the next agent opens its own, with the session's history.
+                self._next = "hand_over"
+                run_config = self._ctx.run_config
+                if (resumption := run_config.session_resumption) and resumption.handle:
+                    resumption = resumption.model_copy(update={"handle": None})
+                    self._ctx.run_config = run_config.model_copy(update={"session_resumption": resumption})
+            elif event.content and responses:
                 self._sending.send_results(event.content)
         self._sending.release_streams()
         step.ends_turn()  # only to raise its error: a live turn ends with `turn_complete`
 
-    def _completes_task(self, event: Event) -> bool:
-        return self._ctx.is_live_turn and any(
-            response.name == TASK_COMPLETED for response in event.get_function_responses()
-        )
-
-    def _hand_over(self) -> None:
-        """End this connection: the next agent opens its own, with the session's history."""
-        self._next = "hand_over"
-        run_config = self._ctx.run_config
-        if run_config.session_resumption and run_config.session_resumption.handle:
-            resumption = run_config.session_resumption.model_copy(update={"handle": None})
-            self._ctx.run_config = run_config.model_copy(update={"session_resumption": resumption})
-
 
 def _finished_text(transcription: types.Transcription | None) -> str | None:
     return transcription.text if transcription and transcription.finished else None
-
-
-def _has_text(response: LlmResponse) -> bool:
-    return any(part.inline_data is None for part in response.parts)
 
 
 async def run_live_turn(ctx: InvocationContext, spec: LlmSpec) -> AsyncGenerator[Event, None]:

@@ -83,29 +83,31 @@ class LiveRecording:
         return await self._save_tracks([self._user_track, self._model_track])
 
     async def _save_tracks(self, tracks: list[_Track]) -> list[Event]:
-        events = [await self._save_track(track) for track in tracks if track.chunks]
-        return [event for event in events if event]
-
-    async def _save_track(self, track: _Track) -> Event | None:
         ctx, session = self._ctx, self._ctx.session
-        data, track.chunks = b"".join(track.chunks), []
-        extension = track.mime_type.partition(";")[0].rpartition("/")[2]
-        # Source of the name: google-adk 2.13.
-        filename = f"adk_live_audio_storage_{track.file}_{int(track.began * 1000)}.{extension}"
-        blob = types.Blob(data=data, mime_type=track.mime_type)
-        context = Context(ctx)
-        try:
-            version = await context.save_artifact(filename, types.Part(inline_data=blob))
-        except StorageError as error:  # the conversation continues without its recording
-            logger.warning("the audio of a live conversation was not saved as %r: %s", filename, error)
-            return None
-        uri = f"artifact://{session.app_name}/{session.user_id}/{session.id}/{_FOLDER}/{filename}#{version}"
-        is_user = track is self._user_track
-        reference = types.Part(file_data=types.FileData(file_uri=uri, mime_type=track.mime_type))
-        return Event(
-            author="user" if is_user else ctx.agent.name,
-            invocation_id=ctx.invocation_id,
-            branch=ctx.branch,
-            content=types.Content(role="user" if is_user else "model", parts=[reference]),
-            actions=context.actions,
-        )
+        events: list[Event] = []
+        for track in tracks:
+            if not track.chunks:
+                continue
+            data, track.chunks = b"".join(track.chunks), []
+            extension = track.mime_type.partition(";")[0].rpartition("/")[2]
+            # Source of the name: google-adk 2.13.
+            filename = f"adk_live_audio_storage_{track.file}_{int(track.began * 1000)}.{extension}"
+            blob = types.Blob(data=data, mime_type=track.mime_type)
+            context = Context(ctx)
+            try:
+                version = await context.save_artifact(filename, types.Part(inline_data=blob))
+            except StorageError as error:  # the conversation continues without its recording
+                logger.warning("the audio of a live conversation was not saved as %r: %s", filename, error)
+                continue
+            uri = f"artifact://{session.app_name}/{session.user_id}/{session.id}/{_FOLDER}/{filename}#{version}"
+            is_user = track is self._user_track
+            reference = types.Part(file_data=types.FileData(file_uri=uri, mime_type=track.mime_type))
+            event = Event(
+                author="user" if is_user else ctx.agent.name,
+                invocation_id=ctx.invocation_id,
+                branch=ctx.branch,
+                content=types.Content(role="user" if is_user else "model", parts=[reference]),
+                actions=context.actions,
+            )
+            events.append(event)
+        return events

@@ -88,30 +88,35 @@ class LiveSender:
                 self._unsent = None
                 await connection.close()
                 return
-            if not self._is_history(live_request) and await self._is_allowed(live_request, request):
-                await _deliver(connection, live_request, self._with_vendor_ids(live_request.content))
+            # Results of a call before the last restart are in the history.
+            is_history = (
+                isinstance(live_request, _ToolResults)
+                and not live_request.partial
+                and live_request.conversation != self._conversation
+            )
+            if not is_history and await self._is_allowed(live_request, request):
+                if signal := live_request.activity_start or live_request.activity_end:
+                    await connection.send_realtime(signal)
+                elif live_request.audio_stream_end:
+                    await connection.send_realtime(types.LiveClientRealtimeInput(audio_stream_end=True))
+                elif live_request.blob:
+                    await connection.send_realtime(live_request.blob)
+                elif content := self._with_vendor_ids(live_request.content):
+                    options: dict[str, Any] = {"partial": True} if live_request.partial else {}
+                    await connection.send_content(for_model(content), **options)
             self._unsent = None
 
     def _with_vendor_ids(self, content: types.Content | None) -> types.Content | None:
         """`content` with the call ids of the service."""
-        parts = (content and content.parts) or ()
-        if not content or not any(part.function_response for part in parts):
+        if not (content and content.parts and self.vendor_ids):
             return content
-        return copy_model(content, parts=[self._result_with_vendor_id(part) for part in parts])
-
-    def _result_with_vendor_id(self, part: types.Part) -> types.Part:
-        response = part.function_response
-        if not response or response.id not in self.vendor_ids:
-            return part
-        return copy_model(part, function_response=copy_model(response, id=self.vendor_ids[response.id]))
-
-    def _is_history(self, live_request: LiveRequest) -> bool:
-        """True for results of a call before the last restart, which are in the history."""
-        return (
-            isinstance(live_request, _ToolResults)
-            and not live_request.partial
-            and live_request.conversation != self._conversation
-        )
+        parts = list(content.parts)
+        for index, part in enumerate(parts):
+            response = part.function_response
+            if response and response.id in self.vendor_ids:
+                own_response = copy_model(response, id=self.vendor_ids[response.id])
+                parts[index] = copy_model(part, function_response=own_response)
+        return copy_model(content, parts=parts)
 
     def _record(self, live_request: LiveRequest) -> None:
         """Record a request of the user before the model can answer it."""
@@ -154,18 +159,6 @@ class LiveSender:
         event = response_event(self._ctx, self._spec, response, clock.new_id(), context.actions)
         event.turn_complete = True
         return event
-
-
-async def _deliver(connection: BaseLlmConnection, live_request: LiveRequest, content: types.Content | None) -> None:
-    if signal := live_request.activity_start or live_request.activity_end:
-        await connection.send_realtime(signal)
-    elif live_request.audio_stream_end:
-        await connection.send_realtime(types.LiveClientRealtimeInput(audio_stream_end=True))
-    elif live_request.blob:
-        await connection.send_realtime(live_request.blob)
-    elif content:
-        options: dict[str, Any] = {"partial": True} if live_request.partial else {}
-        await connection.send_content(for_model(content), **options)
 
 
 _RUN_FIELDS = (

@@ -7,7 +7,6 @@ import weakref
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from adk_nb import types
@@ -63,8 +62,25 @@ class LiveStreams:
         /,
     ) -> dict[str, Any]:
         """Send the model each result as it comes. Returns the interim response of the call."""
-        send = partial(self._send_result, tool, call_id, scheduling)
-        task = asyncio.create_task(_run(tool, results, send))
+
+        def send(result: Any) -> None:
+            converted = convert_result(result, tool)
+            media = [item.part() for item in converted.media] or None
+            response = types.FunctionResponse(
+                id=call_id, name=tool, response=in_result(converted.response), parts=media, scheduling=scheduling
+            )
+            self._send_content(types.Content(role="user", parts=[types.Part(function_response=response)]))
+
+        async def run() -> None:
+            try:
+                async with aclosing(results) as items:
+                    async for item in items:
+                        send(item)
+            except Exception as error:
+                logger.warning("streaming tool %r failed", tool, exc_info=True)
+                send({"error": f"{tool}() failed: {type(error).__name__}: {error}"[:2_000]})
+
+        task = asyncio.create_task(run())
         self._running[call_id] = _RunningStream(tool, task)
         task.add_done_callback(lambda _: self._running.pop(call_id, None))
         return {"status": PENDING}
@@ -82,30 +98,8 @@ class LiveStreams:
         """Stop all streams."""
         tasks = [stream.task for stream in self._running.values()]
         if tasks and not await _cancel(tasks):
-            logger.warning("a streaming tool still runs although it was cancelled: %s", sorted(self._running_tools()))
-
-    def _running_tools(self) -> set[str]:
-        return {stream.tool for stream in self._running.values()}
-
-    def _send_result(
-        self, tool: str, call_id: str, scheduling: types.FunctionResponseScheduling | None, result: Any
-    ) -> None:
-        converted = convert_result(result, tool)
-        media = [item.part() for item in converted.media] or None
-        response = types.FunctionResponse(
-            id=call_id, name=tool, response=in_result(converted.response), parts=media, scheduling=scheduling
-        )
-        self._send_content(types.Content(role="user", parts=[types.Part(function_response=response)]))
-
-
-async def _run(tool: str, results: AsyncGenerator[Any, None], send: Callable[[Any], None]) -> None:
-    try:
-        async with aclosing(results) as items:
-            async for item in items:
-                send(item)
-    except Exception as error:
-        logger.warning("streaming tool %r failed", tool, exc_info=True)
-        send({"error": f"{tool}() failed: {type(error).__name__}: {error}"[:2_000]})
+            tools = sorted({stream.tool for stream in self._running.values()})
+            logger.warning("a streaming tool still runs although it was cancelled: %s", tools)
 
 
 async def _cancel(tasks: list[asyncio.Task[None]]) -> bool:
@@ -118,7 +112,10 @@ async def _cancel(tasks: list[asyncio.Task[None]]) -> bool:
 
 def with_stop_tool(tools: list[BaseTool], streams: LiveStreams) -> list[BaseTool]:
     """`tools`, with `stop_streaming` if one of them streams; it replaces a tool of that name."""
-    if not any(tool.name == STOP_STREAMING or _is_streaming(tool) for tool in tools):
+    if not any(
+        tool.name == STOP_STREAMING or (isinstance(tool, FunctionTool) and inspect.isasyncgenfunction(tool.func))
+        for tool in tools
+    ):
         return tools
 
     async def stop_streaming(function_name: str) -> dict[str, Any]:
@@ -130,7 +127,3 @@ def with_stop_tool(tools: list[BaseTool], streams: LiveStreams) -> list[BaseTool
         return await streams.stop(function_name)
 
     return [*(tool for tool in tools if tool.name != STOP_STREAMING), FunctionTool(stop_streaming)]
-
-
-def _is_streaming(tool: BaseTool) -> bool:
-    return isinstance(tool, FunctionTool) and inspect.isasyncgenfunction(tool.func)

@@ -21,7 +21,7 @@ from adk_nb.notebook.view.plain_text import (
 )
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import redacted
-from adk_nb.runtime.approvals import REJECTED
+from adk_nb.runtime.approvals import fate_of
 from adk_nb.runtime.calls import SAME_CALL
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.history import RESTORED, SENT_BY
@@ -232,7 +232,7 @@ def result_text(tool_response: types.FunctionResponse) -> tuple[str, bool | None
     """A tool's response on one line, its media in brackets, and True if the tool succeeded; None: it was rejected."""
     response = with_references(tool_response).response or {}
     error = response.get("error")
-    if isinstance(error, str) and error.startswith(REJECTED):
+    if isinstance(error, str) and fate_of(tool_response) == "rejected":
         return one_line(error), None
     if error:
         return (one_line(error) if isinstance(error, str) else shortened(json_text(error))), False
