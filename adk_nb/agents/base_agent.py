@@ -89,9 +89,12 @@ class BaseAgent(BaseModel):
         try:
             super().__init__(**fields)
         except ValidationError as error:
+            # pydantic wraps the errors of `model_post_init`.
+            causes = [details.get("ctx", {}).get("error") for details in error.errors(include_url=False)]
+            cause = next((cause for cause in causes if isinstance(cause, ConfigurationError)), None)
             subject = f"agent {fields['name']!r}" if "name" in fields else "an agent without a name"
             problems = field_errors(error, type(self).model_fields, self._unknown_field)
-            raise _configuration_error(error) or ConfigurationError(f"{subject}: {problems}") from error
+            raise cause or ConfigurationError(f"{subject}: {problems}") from error
 
     def model_post_init(self, context: Any, /) -> None:
         _check_name(self.name)
@@ -120,8 +123,8 @@ class BaseAgent(BaseModel):
             config: The file's keys: a mapping, or a pydantic model.
             config_abs_path: Path of the file, for the paths in it.
         """
-        # Late: that module imports this one.
-        return importlib.import_module("adk_nb.agents.config_agent_utils").build(cls, config, config_abs_path)
+        # Late: that module knows graphs, which are a floor above agents.
+        return importlib.import_module("adk_nb.yaml_agents").build(cls, config, config_abs_path)
 
     @property
     def parent_agent(self) -> "BaseAgent | None":
@@ -216,24 +219,33 @@ class BaseAgent(BaseModel):
         return observer.registered.agent(self, ctx, events) if observer.registered else events
 
     async def _run(self, parent_context: InvocationContext, work: _Work) -> AsyncGenerator[Event, None]:
-        ctx = self._own_context(parent_context)
+        ctx, schema = parent_context, self.state_schema or parent_context.state_schema
+        # The root's context is the run's own: no copy is needed.
+        if ctx.agent is not self or ctx.state_schema is not schema:
+            ctx = replace_fields(ctx, agent=self, state_schema=schema)
         try:
             event = await self._hook_event(ctx, hooks) if (hooks := self._hooks_for(ctx, "before_agent")) else None
             for first_event in self._hook_events(ctx, event) if event else ():
                 yield first_event
-            if _is_answer(event) or ctx.end_invocation:
+            if (event and event.content is not None) or ctx.end_invocation:
                 return
             successor: BaseAgent | None = None
-            events = _with_end(ctx, work(ctx))
+            events = work(ctx)
+            if ctx.is_resumable and not ctx.live_request_queue:
+                events = _with_end(ctx, events)
             try:  # as `aclosing`, at a quarter of its cost: every agent passes here
                 async for event in events:
                     successor = self._checked(ctx, event) or successor
                     yield event
             finally:
                 await events.aclose()
-            # After this agent has ended: the target runs in its place, not inside it.
+            # After this agent has ended: the target runs in its place, in the same invocation, not inside it.
             if successor:
-                async with aclosing(_run_transfer_target(successor, ctx)) as events:
+                ctx.shared.transfers += 1
+                events = (
+                    successor.run_live(ctx) if ctx.live_request_queue else successor.run_async(without_answers(ctx))
+                )
+                async with aclosing(events):
                     async for event in events:
                         yield event
             event = await self._hook_event(ctx, hooks) if (hooks := self._hooks_for(ctx, "after_agent")) else None
@@ -254,13 +266,6 @@ class BaseAgent(BaseModel):
             check_schema(ctx.state_schema, event.actions.state_delta)
         name = event.actions.transfer_to_agent
         return self.root_agent.find_agent(name) if name and name != self.name else None
-
-    def _own_context(self, parent: InvocationContext) -> InvocationContext:
-        schema = self.state_schema or parent.state_schema
-        # The root's context is the run's own: no copy is needed.
-        if parent.agent is self and parent.state_schema is schema:
-            return parent
-        return replace_fields(parent, agent=self, state_schema=schema)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         """The work itself. Override it with an async generator of events."""
@@ -306,34 +311,23 @@ class BaseAgent(BaseModel):
 
     def _adopt_all(self) -> None:
         for agent in self.sub_agents:
-            self._check_orphan(agent)
+            if sum(member is agent for member in self.sub_agents) > 1:
+                raise ConfigurationError(
+                    f"agent {agent.name!r} is twice in the sub_agents of {self.name!r}; "
+                    f"pass {agent.name}.clone(update={{'name': ...}}) for one of them"
+                )
+            if (parent := agent._parent) not in (None, self) and parent.name != self.name:
+                raise ConfigurationError(
+                    f"agent {agent.name!r} cannot be under {self.name!r}: it is under {parent.name!r} already; "
+                    f"pass {agent.name}.clone() to one of them"
+                )
         for agent in self.sub_agents:
-            self._adopt(agent)
-        self._warn_of_namesakes()
-
-    def _check_orphan(self, agent: "BaseAgent") -> None:
-        parent = agent._parent
-        if sum(member is agent for member in self.sub_agents) > 1:
-            raise ConfigurationError(
-                f"agent {agent.name!r} is twice in the sub_agents of {self.name!r}; "
-                f"pass {agent.name}.clone(update={{'name': ...}}) for one of them"
-            )
-        if parent not in (None, self) and parent.name != self.name:
-            raise ConfigurationError(
-                f"agent {agent.name!r} cannot be under {self.name!r}: it is under {parent.name!r} already; "
-                f"pass {agent.name}.clone() to one of them"
-            )
-
-    def _adopt(self, agent: "BaseAgent") -> None:
-        parent = agent._parent
-        if parent not in (None, self):
-            # A cell was run again: the earlier parent of this name gets a copy, and works as before.
-            copy = agent.clone()
-            copy._parent = parent
-            parent.sub_agents[:] = [copy if member is agent else member for member in parent.sub_agents]
-        agent._parent = self
-
-    def _warn_of_namesakes(self) -> None:
+            if (parent := agent._parent) not in (None, self):
+                # A cell was run again: the earlier parent of this name gets a copy, and works as before.
+                copy = agent.clone()
+                copy._parent = parent
+                parent.sub_agents[:] = [copy if member is agent else member for member in parent.sub_agents]
+            agent._parent = self
         seen = {self.name}
         for agent in self.sub_agents:
             names = _names_in(agent)
@@ -344,16 +338,6 @@ class BaseAgent(BaseModel):
 
     def _unknown_field(self, field: str) -> str:
         return unknown_field(field, type(self).model_fields)
-
-
-def _is_answer(event: Event | None) -> bool:
-    return event is not None and event.content is not None
-
-
-def _run_transfer_target(agent: BaseAgent, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-    """Run an agent that the conversation was transferred to, in the same invocation."""
-    ctx.shared.transfers += 1
-    return agent.run_live(ctx) if ctx.live_request_queue else agent.run_async(without_answers(ctx))
 
 
 def _names_in(tree: BaseAgent) -> set[str]:
@@ -371,12 +355,8 @@ def _rebound(value: Any, old: BaseAgent, new: BaseAgent) -> Any:
     return value
 
 
-def _with_end(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
-    """The events of an agent, with an end mark in a resumable app."""
-    return _append_end(ctx, events) if ctx.is_resumable and not ctx.live_request_queue else events
-
-
-async def _append_end(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+async def _with_end(ctx: InvocationContext, events: AsyncGenerator[Event, None]) -> AsyncGenerator[Event, None]:
+    """The events of an agent in a resumable app, with an end mark unless it is paused."""
     # A new run without long-running calls cannot be paused: that saves the search.
     may_interrupt = bool(ctx.checkpoints or ctx.calls_answered)
     async with aclosing(events):
@@ -390,12 +370,6 @@ async def _append_end(ctx: InvocationContext, events: AsyncGenerator[Event, None
 def short_repr(value: Any) -> str:
     """`value` for an error message: on one line, at most 80 characters."""
     return f"{' '.join(repr(value).split()):.80}"
-
-
-def _configuration_error(error: ValidationError) -> ConfigurationError | None:
-    """The ConfigurationError that pydantic wrapped. None: the validation itself failed."""
-    causes = [details.get("ctx", {}).get("error") for details in error.errors(include_url=False)]
-    return next((cause for cause in causes if isinstance(cause, ConfigurationError)), None)
 
 
 def _check_name(name: str) -> None:

@@ -50,9 +50,24 @@ class ChildRun:
             self.record(event)
 
     def events(self) -> AsyncGenerator[Event, None]:
-        """The events of the agent; pass each to `record` before yielding it."""
-        agent = self._agent_to_run()
-        return agent.run_async(self._ctx) if agent else _nothing()
+        """The events of the agent; pass each to `record` before yielding it.
+
+        None if it has finished, or waits for an answer that the user's message does not have.
+        """
+        ctx, agent = self._ctx, self._agent
+        running: RunnableAgent | None = agent
+        if self._asker:
+            # The answer goes to the agent that asked, whatever the checkpoint says.
+            running = outermost(self._asker, agent.parent_agent)
+        elif ctx.checkpoints:
+            running = unfinished = ctx.checkpoints.unfinished_agent(agent, ctx.branch)
+            if (
+                unfinished
+                and not unfinished.runs_others
+                and is_paused(unfinished, history_of(ctx.session), ctx.branch, may_interrupt=True)
+            ):
+                running = None
+        return running.run_async(ctx) if running else _nothing()
 
     def waits(self) -> bool:
         """True, after its events, if it waits for an answer from outside the run."""
@@ -74,23 +89,6 @@ class ChildRun:
     def last_text(self) -> str:
         """Text of its last answer."""
         return next((event.text for event in reversed(self._messages) if event.is_answer()), "")
-
-    def _agent_to_run(self) -> RunnableAgent | None:
-        """The agent to run. None: it has finished, or waits for an answer that the user's message does not have."""
-        # The answer goes to the agent that asked, whatever the checkpoint says.
-        if self._asker:
-            return outermost(self._asker, self._agent.parent_agent)
-        ctx = self._ctx
-        if not ctx.checkpoints:
-            return self._agent
-        unfinished: BaseAgent | None = ctx.checkpoints.unfinished_agent(self._agent, ctx.branch)
-        if (
-            unfinished
-            and not unfinished.runs_others
-            and is_paused(unfinished, history_of(ctx.session), ctx.branch, may_interrupt=True)
-        ):
-            return None
-        return unfinished
 
     def _earlier_events(self) -> Iterator[Event]:
         """Its events before this run."""

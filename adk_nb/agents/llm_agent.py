@@ -143,10 +143,24 @@ class LlmAgent(TeamAgent):
 
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
-        if self.mode is not None:
-            self._apply_mode(is_single_turn=self.mode == "single_turn")
-        self._check_settings()
-        self._check_static()
+        for name, value in _SINGLE_TURN_DEFAULTS.items() if self.mode is not None else ():
+            if name not in self.model_fields_set:  # without adding it to `model_fields_set`
+                default = type(self).model_fields[name].default
+                vars(self)[name] = value if self.mode == "single_turn" else default
+        settings = self.generate_content_config
+        for field, better in _ELSEWHERE.items() if settings else ():
+            if getattr(settings, field, None) or getattr(settings and settings.http_options, field, None):
+                raise ConfigurationError(
+                    f"agent {self.name!r}: {field!r} does not belong in generate_content_config; {better}"
+                )
+        try:
+            if self.static_instruction and not isinstance(self.static_instruction, str):
+                static_content(self.static_instruction)
+        except InputError as error:
+            raise ConfigurationError(
+                f"agent {self.name!r}: 'static_instruction' is text, a types.Content, a types.Part, a types.File with "
+                f"a uri or a list of these parts, files and texts, got {short_repr(self.static_instruction)}"
+            ) from error
         self._shape("input_schema")
         self._shape("output_schema")
         duplicates = {tool.name for tool in self.tools_now()} & {tool.name for tool in self.sub_agent_tools}
@@ -253,16 +267,13 @@ class LlmAgent(TeamAgent):
         if self.tools and (tools_and_sets := self._with_toolsets):
             tools = await expand_toolsets(self.name, tools_and_sets, ctx, owners=self._name_owners)
             self._canonical = (self._canonical[0], tools)
-        team = self._team_tools()
-        return [*tools, *team] if team else tools
-
-    def _team_tools(self) -> list[BaseTool]:
-        """The tools for calling sub-agents, transferring the conversation, and finishing a task."""
         if not (self.sub_agents or self.mode or isinstance(self._parent, TeamAgent)):
-            return []
+            return tools
+        # For calling sub-agents, transferring the conversation, and finishing a task.
         transfer_tool = self._make_transfer_tool()
         finish_tools = [FinishTaskTool(self._shape("output_schema"), self.output_key)] if self.mode == "task" else []
-        return [*self.sub_agent_tools, *([transfer_tool] if transfer_tool else []), *finish_tools]
+        team = [*self.sub_agent_tools, *([transfer_tool] if transfer_tool else []), *finish_tools]
+        return [*tools, *team] if team else tools
 
     @property
     def instructed_by(self) -> Sequence["LlmAgent"]:
@@ -348,29 +359,6 @@ class LlmAgent(TeamAgent):
                 f"agent {self.name!r}: its {field} is a function that returned {short_repr(text)}; return text"
             )
         return text or ""
-
-    def _apply_mode(self, *, is_single_turn: bool) -> None:
-        for name, value in _SINGLE_TURN_DEFAULTS.items():
-            if name not in self.model_fields_set:  # without adding it to `model_fields_set`
-                vars(self)[name] = value if is_single_turn else type(self).model_fields[name].default
-
-    def _check_static(self) -> None:
-        try:
-            if self.static_instruction and not isinstance(self.static_instruction, str):
-                static_content(self.static_instruction)
-        except InputError as error:
-            raise ConfigurationError(
-                f"agent {self.name!r}: 'static_instruction' is text, a types.Content, a types.Part, a types.File with "
-                f"a uri or a list of these parts, files and texts, got {short_repr(self.static_instruction)}"
-            ) from error
-
-    def _check_settings(self) -> None:
-        settings = self.generate_content_config
-        for field, better in _ELSEWHERE.items() if settings else ():
-            if getattr(settings, field, None) or getattr(settings and settings.http_options, field, None):
-                raise ConfigurationError(
-                    f"agent {self.name!r}: {field!r} does not belong in generate_content_config; {better}"
-                )
 
     def _unknown_field(self, field: str) -> str:
         field = _BY_ALIAS.get(field, field)

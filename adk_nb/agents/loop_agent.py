@@ -20,7 +20,6 @@ from adk_nb.runtime.checkpoints import checkpoint
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
 
 logger = logging.getLogger(__name__)
@@ -73,11 +72,19 @@ class LoopAgent(BaseAgent):
         self._condition = Expression(condition, ("session_state",)) if isinstance(condition, str) else None
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        self._warn_if_endless()
+        if not (self.max_iterations or self.exit_condition or self._warned):
+            self._warned = True
+            if self.sub_agents and not any(map(_could_escalate, self.sub_agents)):
+                logger.warning(
+                    "loop %r never ends: none of its agents can escalate; write LoopAgent(max_iterations=...) or an "
+                    "exit_condition, or give an agent the tool exit_loop",
+                    self.name,
+                )
         asker, (resumed, state) = asker_in(self, ctx), last_position(self, ctx)
         resumed = child_with(self, asker) if asker else resumed
         # From the checkpoint of a resumable app, else from the event that asked.
-        progress = _Progress(_count(state.get("times_looped")) or (_passes_before(ctx, self.name) if asker else 0))
+        passes = state.get("times_looped") or (_passes_before(ctx, self.name) if asker else 0)
+        progress = _Progress(passes if isinstance(passes, int) else 0)
         while self.sub_agents and not progress.end_reason:
             if progress.passes == self.max_iterations:
                 progress.end_reason = MAX_ITERATIONS
@@ -87,7 +94,11 @@ class LoopAgent(BaseAgent):
                 yield event
             async with aclosing(self._pass(ctx, progress, asker, resumed)) as events:
                 async for event in events:
-                    yield self._with_pass_count(event, progress.passes)
+                    if event.long_running_tool_ids:
+                        metadata = dict(event.custom_metadata or {})
+                        metadata[_PASSES] = {**metadata.get(_PASSES, {}), self.name: progress.passes}
+                        event.custom_metadata = metadata
+                    yield event
             if progress.pauses:
                 return
             if not progress.end_reason and await self._is_met(ctx):
@@ -95,17 +106,6 @@ class LoopAgent(BaseAgent):
             progress.passes, asker, resumed = progress.passes + 1, None, None
         for event in self._end_events(ctx, progress.end_reason, progress.last_text):
             yield event
-
-    def _warn_if_endless(self) -> None:
-        if self.max_iterations or self.exit_condition or self._warned:
-            return
-        self._warned = True
-        if self.sub_agents and not any(_could_escalate_in_tree(agent) for agent in self.sub_agents):
-            logger.warning(
-                "loop %r never ends: none of its agents can escalate; write LoopAgent(max_iterations=...) or an "
-                "exit_condition, or give an agent the tool exit_loop",
-                self.name,
-            )
 
     async def _pass(
         self, ctx: InvocationContext, progress: _Progress, asker: BaseAgent | None, resumed: BaseAgent | None
@@ -156,53 +156,33 @@ class LoopAgent(BaseAgent):
         is_met = self.exit_condition(ReadonlyContext(ctx))
         return bool(await is_met if inspect.isawaitable(is_met) else is_met)
 
-    def _with_pass_count(self, event: Event, passes: int) -> Event:
-        if event.long_running_tool_ids:
-            metadata = dict(event.custom_metadata or {})
-            metadata[_PASSES] = {**metadata.get(_PASSES, {}), self.name: passes}
-            event.custom_metadata = metadata
-        return event
 
-
-def _passes_before(ctx: InvocationContext, loop: str) -> int:
-    """Number of passes that the loop had made before the interrupt that the user's message answers."""
+def _passes_before(ctx: InvocationContext, loop: str) -> Any:
+    """Number of passes that the loop had made before the interrupt that the user's message answers, as stored."""
     calls = history_of(ctx.session).calls
     records = [record for key in ctx.calls_answered if (record := calls.newest(key))]
     if not records:
         return 0
     asking_event = max(records, key=lambda record: record.event_index).event
     passes: Any = (asking_event.custom_metadata or {}).get(_PASSES)
-    return _count(cast(dict[str, Any], passes).get(loop)) if isinstance(passes, dict) else 0
+    return cast(dict[str, Any], passes).get(loop) if isinstance(passes, dict) else 0
 
 
-def _count(stored: Any) -> int:
-    """A stored number of passes; 0 for anything else."""
-    return stored if isinstance(stored, int) else 0
-
-
-def _could_escalate_in_tree(agent: BaseAgent) -> bool:
+def _could_escalate(agent: BaseAgent) -> bool:
     """False: no tool, callback, custom model or custom agent in `agent` and those under it could escalate."""
-    return _could_escalate_itself(agent) or any(_could_escalate_in_tree(child) for child in agent.sub_agents)
-
-
-def _could_escalate_itself(agent: BaseAgent) -> bool:
+    if any(map(_could_escalate, agent.sub_agents)):
+        return True
     if any(getattr(agent, name) for name in type(agent).model_fields if name.endswith("_callback")):
         return True
     if not isinstance(agent, LlmAgent):
         # Container agents of this package escalate only for their agents; other classes may do anything.
         return not (agent.runs_others and type(agent).__module__.startswith("adk_nb.agents."))
-    if agent.toolsets or any(_tool_could_escalate(tool) for tool in agent.tools_now()):
-        return True
-    return not _has_named_model(agent)
-
-
-def _tool_could_escalate(tool: BaseTool) -> bool:
-    return not isinstance(tool, FunctionTool) or tool.signature.context_parameter is not None
-
-
-def _has_named_model(agent: LlmAgent) -> bool:
-    """True if its model has a name; a model object may escalate itself."""
+    for tool in agent.tools_now():
+        if not isinstance(tool, FunctionTool) or tool.signature.context_parameter is not None:
+            return True
+    # The model is its own or the nearest parent's: an object may escalate itself, one with a name does not.
     current: BaseAgent | None = agent
     while current and not getattr(current, "model", None):
         current = current.parent_agent
-    return current is None or isinstance(getattr(current, "model", ""), str)
+    has_name = current is None or isinstance(getattr(current, "model", ""), str)
+    return bool(agent.toolsets) or not has_name

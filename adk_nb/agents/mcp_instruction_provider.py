@@ -37,7 +37,14 @@ class McpInstructionProvider:
         state = context.state
 
         async def ask(client: Any) -> Any:
-            prompts = await _prompts(client)
+            prompts, cursor = dict[str, Any](), None
+            # A faulty server may send the same cursor again and again.
+            for _ in range(_MAX_PAGES):
+                page = await client.list_prompts(cursor=cursor)
+                prompts |= {prompt.name: prompt for prompt in page.prompts}
+                cursor = page.next_cursor
+                if not cursor:
+                    break
             if self.prompt_name not in prompts:
                 raise NotFoundError("prompt", self.prompt_name, prompts)
             names = [argument.name for argument in prompts[self.prompt_name].arguments or ()]
@@ -52,15 +59,3 @@ class McpInstructionProvider:
     async def close(self) -> None:
         """Close the connection; the next turn opens a new one."""
         await self._sessions.close()
-
-
-async def _prompts(client: Any) -> dict[str, Any]:
-    prompts, cursor = dict[str, Any](), None
-    # A faulty server may send the same cursor again and again.
-    for _ in range(_MAX_PAGES):
-        page = await client.list_prompts(cursor=cursor)
-        prompts |= {prompt.name: prompt for prompt in page.prompts}
-        cursor = page.next_cursor
-        if not cursor:
-            break
-    return prompts

@@ -45,7 +45,14 @@ class ParallelAgent(BaseAgent):
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         lanes = self._lanes()
-        contexts = {lane: self._context_of(agent, lane, ctx) for lane, agent in lanes.items()}
+        contexts: dict[str, InvocationContext] = {}
+        for lane, agent in lanes.items():
+            step, schema = f"{self.name}.{lane}", agent.state_schema or ctx.state_schema
+            branch = f"{ctx.branch}.{step}" if ctx.branch else step
+            contexts[lane] = lane_ctx = replace_fields(ctx, branch=branch, agent=agent, state_schema=schema)
+            if self.isolate_state:
+                # The events stay shared; only the state is a copy.
+                lane_ctx.session = ctx.session.model_copy(update={"state": _copy_of(ctx.session.state)})
         writes: dict[str, dict[str, Any]] = {lane: {} for lane in lanes}
         askers = {lane: asker_in(agent, contexts[lane]) for lane, agent in lanes.items()}
         is_resumed = ctx.checkpoints is not None and ctx.checkpoints.state_of(self, ctx.branch) is not None
@@ -53,7 +60,12 @@ class ParallelAgent(BaseAgent):
             self._restore(ctx, contexts, writes)
         elif ctx.is_resumable:
             yield checkpoint(ctx, self.name)
-        runs = self._child_runs(lanes, contexts, askers, is_resumed=is_resumed)
+        # All start; after an answer only the agent that asked, and the unfinished ones.
+        started = [lane for lane in lanes if is_resumed or askers[lane]] or list(lanes)
+        runs = {lane: ChildRun(contexts[lane], lanes[lane], askers[lane], is_resumed=is_resumed) for lane in started}
+        if is_resumed and any(run.escalates_itself or self._ends_after(run) for run in runs.values()):
+            # One of them had stopped the others before the interruption.
+            runs = {lane: run for lane, run in runs.items() if askers[lane]}
         async with aclosing(self._merged_events(contexts, runs, writes)) as events:
             async for event in events:
                 yield event
@@ -82,7 +94,12 @@ class ParallelAgent(BaseAgent):
                     runs[lane].record(item)
                     yield item
                     # After the yield: now the event is stored.
-                    self._apply_writes(contexts[lane], item, writes[lane])
+                    if self.isolate_state and (delta := item.actions.state_delta) and not item.partial:
+                        state = contexts[lane].session.state
+                        # An equal value is the agent's own object, which it may still change: do not replace it.
+                        changed = {key: deepcopy(value) for key, value in delta.items() if state.get(key) != value}
+                        apply_delta(state, changed)
+                        writes[lane] |= delta
                     # At once. An escalation of an agent below first ends the agent that contains it.
                     if runs[lane].escalates_itself:
                         break
@@ -92,35 +109,9 @@ class ParallelAgent(BaseAgent):
                 elif self._ends_after(runs[lane]):
                     break
 
-    def _child_runs(
-        self,
-        lanes: dict[str, BaseAgent],
-        contexts: dict[str, InvocationContext],
-        askers: dict[str, BaseAgent | None],
-        *,
-        is_resumed: bool,
-    ) -> dict[str, ChildRun]:
-        """The runs to start, by lane: all; after an answer only the agent that asked, and the unfinished ones."""
-        started = [lane for lane in lanes if is_resumed or askers[lane]] or list(lanes)
-        runs = {lane: ChildRun(contexts[lane], lanes[lane], askers[lane], is_resumed=is_resumed) for lane in started}
-        # One of them had stopped the others before the interruption.
-        is_over = is_resumed and any(run.escalates_itself or self._ends_after(run) for run in runs.values())
-        return {lane: run for lane, run in runs.items() if askers[lane] or not is_over}
-
     def _ends_after(self, run: ChildRun) -> bool:
         """True if the end of one agent stops the others."""
         return False
-
-    def _context_of(self, agent: BaseAgent, lane: str, ctx: InvocationContext) -> InvocationContext:
-        step = f"{self.name}.{lane}"
-        schema = agent.state_schema or ctx.state_schema
-        lane_ctx = replace_fields(
-            ctx, branch=f"{ctx.branch}.{step}" if ctx.branch else step, agent=agent, state_schema=schema
-        )
-        if self.isolate_state:
-            # The events stay shared; only the state is a copy.
-            lane_ctx.session = ctx.session.model_copy(update={"state": _copy_of(ctx.session.state)})
-        return lane_ctx
 
     def _restore(
         self, ctx: InvocationContext, contexts: dict[str, InvocationContext], writes: dict[str, dict[str, Any]]
@@ -128,7 +119,14 @@ class ParallelAgent(BaseAgent):
         """Restore the state that each agent had, without the writes of the others since the start."""
         if not self.isolate_state:
             return
-        earlier, since = _split_events(ctx, self.name)
+        # The events before the current run of these agents, and those since.
+        events, block = history_of(ctx.session).events, f"{ctx.branch}.{self.name}" if ctx.branch else self.name
+        index = len(events)
+        while index and (
+            _answers(last := events[index - 1]) or last.author == self.name or is_under(last.branch, block)
+        ):
+            index -= 1
+        earlier, since = events[:index], events[index:]
         for lane, lane_ctx in contexts.items():
             for event in since:
                 if is_under(event.branch, lane_ctx.branch):
@@ -142,13 +140,6 @@ class ParallelAgent(BaseAgent):
         }
         for lane, lane_ctx in contexts.items():
             apply_delta(lane_ctx.session.state, deepcopy(earlier_values | writes[lane]))
-
-    def _apply_writes(self, lane_ctx: InvocationContext, event: Event, writes: dict[str, Any]) -> None:
-        if self.isolate_state and (delta := event.actions.state_delta) and not event.partial:
-            state = lane_ctx.session.state
-            # An equal value is the agent's own object, which it may still change: do not replace it.
-            apply_delta(state, {key: deepcopy(value) for key, value in delta.items() if state.get(key) != value})
-            writes |= delta
 
     def _failed(self, lane_ctx: InvocationContext, error: BaseException) -> Iterator[Event]:
         """The events of a failed agent, if the others continue."""
@@ -175,15 +166,6 @@ class ParallelAgent(BaseAgent):
 def _copy_of(state: dict[str, Any]) -> dict[str, Any]:
     """A deep copy, except of `temp:` values, which may be impossible to copy, such as a lock."""
     return {key: value if key.startswith(State.TEMP_PREFIX) else deepcopy(value) for key, value in dict(state).items()}
-
-
-def _split_events(ctx: InvocationContext, name: str) -> tuple[list[Event], list[Event]]:
-    """The events before the current run of parallel agent `name`, and the events since."""
-    events, block = history_of(ctx.session).events, f"{ctx.branch}.{name}" if ctx.branch else name
-    index = len(events)
-    while index and (_answers(last := events[index - 1]) or last.author == name or is_under(last.branch, block)):
-        index -= 1
-    return events[:index], events[index:]
 
 
 def _answers(event: Event) -> bool:

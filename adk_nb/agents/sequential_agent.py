@@ -7,9 +7,9 @@ from typing import ClassVar
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.child_run import ChildRun, asker_in, child_with, last_position
 from adk_nb.events.event import Event
+from adk_nb.flow.live.sending import without_handle
 from adk_nb.runtime.checkpoints import checkpoint
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.run_config import RunConfig
 from adk_nb.wire import replace_fields
 
 
@@ -57,7 +57,7 @@ class SequentialAgent(BaseAgent):
                     yield event
             if ctx.end_invocation or (queue and queue.closed):
                 return
-            ctx = replace_fields(ctx, run_config=_without_handle(ctx.run_config))
+            ctx = replace_fields(ctx, run_config=without_handle(ctx.run_config))
 
     def _ends_after(self, run: ChildRun) -> bool:
         return run.is_stopped or (self.stop_on_escalate and run.escalates)
@@ -65,11 +65,3 @@ class SequentialAgent(BaseAgent):
     def _end_events(self, ctx: InvocationContext, last_text: str) -> Iterable[Event]:
         """The event at the end. `last_text`: the last answer of its agents."""
         return ()
-
-
-def _without_handle(run: RunConfig) -> RunConfig:
-    """Drop the resumption handle: it belongs to the first agent's connection; the next agent reads the session."""
-    resumption = run.session_resumption
-    if not (resumption and resumption.handle):
-        return run
-    return run.model_copy(update={"session_resumption": resumption.model_copy(update={"handle": None})})

@@ -39,7 +39,12 @@ class SingleTurnTool(AgentTool):
     ) -> InvocationContext:
         ctx = super()._nested_context(caller, call_id, message, resumed=resumed)
         if getattr(self.agent, "include_contents", "none") == "default":
-            ctx.caller, ctx.caller_event_count = caller, _call_index(caller, call_id) + 1
+            # The caller's events up to the one that made the call.
+            record, events = history_of(caller.session).calls.newest(call_id), caller.session.events
+            index = record.event_index if record else len(events) - 1
+            if record and events[index] is not record.event:
+                index = events.index(record.event)
+            ctx.caller, ctx.caller_event_count = caller, index + 1
         return ctx
 
 
@@ -86,15 +91,6 @@ def _is_finish_event(event: Event) -> bool:
 def _as_json(message: str) -> str:
     """Reformat JSON as google-adk 2.13 does for sub-agents: a blank after each comma and colon."""
     return json.dumps(json.loads(message), ensure_ascii=False)
-
-
-def _call_index(ctx: InvocationContext, call_id: str) -> int:
-    """Index of the event that made the call."""
-    record = history_of(ctx.session).calls.newest(call_id)
-    events = ctx.session.events
-    if record is None:
-        return len(events) - 1
-    return record.event_index if events[record.event_index] is record.event else events.index(record.event)
 
 
 class TeamAgent(BaseAgent):

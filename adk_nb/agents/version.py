@@ -14,7 +14,19 @@ def version_of(root: Any) -> str:
 
     Tools of toolsets, and nodes that are made during a run, are not part of it.
     """
-    digests = [part for agent in agents_below(root) for part in _agent_parts(agent)]
+    digests: list[str] = []
+    for agent in agents_below(root):
+        instruction, model = getattr(agent, "instruction", ""), getattr(agent, "model", "")
+        digests += [type(agent).__qualname__, agent.name, model if isinstance(model, str) else type(model).__qualname__]
+        digests.append(instruction if isinstance(instruction, str) else code_fingerprint(instruction))
+        tools: list[Any] = list(getattr(agent, "tools", None) or ())
+        together = [tool for tool in tools if isinstance(tool, BaseTool | FunctionType)]
+        digests.append(tools_fingerprint(together))
+        digests += [_tool_digest(tool) for tool in tools if not any(tool is other for other in together)]
+        if graph := getattr(agent, "graph", None):
+            for node in graph.nodes.values():
+                digests += [type(node).__qualname__, node.name, _tool_digest(node)]
+            digests.append(repr((graph.edges_from, graph.edges_to_end)))
     return hashlib.sha256("\0".join(digests).encode()).hexdigest()[:32]
 
 
@@ -26,30 +38,10 @@ def agents_below(root: Any) -> Iterator[Any]:
         if id(agent) not in seen:
             seen.add(id(agent))
             yield agent
-            agents += _related_agents(agent)
-
-
-def _agent_parts(value: Any) -> Iterator[str]:
-    instruction, model = getattr(value, "instruction", ""), getattr(value, "model", "")
-    yield from (type(value).__qualname__, value.name, model if isinstance(model, str) else type(model).__qualname__)
-    yield instruction if isinstance(instruction, str) else code_fingerprint(instruction)
-    tools: list[Any] = list(getattr(value, "tools", None) or ())
-    together = [tool for tool in tools if isinstance(tool, BaseTool | FunctionType)]
-    yield tools_fingerprint(together)
-    yield from (_tool_digest(tool) for tool in tools if not any(tool is other for other in together))
-    if graph := getattr(value, "graph", None):
-        for node in graph.nodes.values():
-            yield from (type(node).__qualname__, node.name, _tool_digest(node))
-        yield repr((graph.edges_from, graph.edges_to_end))
-
-
-def _related_agents(value: Any) -> Iterator[Any]:
-    """The agents under it, and those that it calls as tools."""
-    yield from getattr(value, "members" if hasattr(value, "graph") else "sub_agents", None) or ()
-    for tool in getattr(value, "tools", None) or ():
-        agent = tool if hasattr(tool, "find_agent") else getattr(tool, "agent", None)
-        if agent is not None:
-            yield agent
+            agents += getattr(agent, "members" if hasattr(agent, "graph") else "sub_agents", None) or ()
+            for tool in getattr(agent, "tools", None) or ():
+                called = tool if hasattr(tool, "find_agent") else getattr(tool, "agent", None)
+                agents += () if called is None else (called,)
 
 
 def _tool_digest(tool: Any) -> str:

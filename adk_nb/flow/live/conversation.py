@@ -12,7 +12,7 @@ from adk_nb.errors import ConfigurationError, ModelConnectionLost
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.live.inbox import Inbox, UserEvent
-from adk_nb.flow.live.sending import LiveSender, live_connect_config
+from adk_nb.flow.live.sending import LiveSender, live_connect_config, without_handle
 from adk_nb.flow.live.streams import with_stop_tool
 from adk_nb.flow.model_call import check_hook_result, mark_long_running, merge_replacement, response_event
 from adk_nb.flow.request import build_request
@@ -277,10 +277,7 @@ class _Conversation:
             if event.actions.transfer_to_agent or is_done:
                 # This connection ends: the next agent opens its own, with the session's history.
                 self._next = "hand_over"
-                run_config = self._ctx.run_config
-                if (resumption := run_config.session_resumption) and resumption.handle:
-                    resumption = resumption.model_copy(update={"handle": None})
-                    self._ctx.run_config = run_config.model_copy(update={"session_resumption": resumption})
+                self._ctx.run_config = without_handle(self._ctx.run_config)
             elif event.content and responses:
                 self._sending.send_results(event.content)
         self._sending.release_streams()

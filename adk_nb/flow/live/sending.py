@@ -209,3 +209,11 @@ def live_connect_config(run_config: RunConfig, request: LlmRequest, handle: str 
             history = history.model_copy(update={"initial_history_in_client_content": True})
         settings["history_config"] = history
     return types.LiveConnectConfig(**{name: value for name, value in settings.items() if value is not None})
+
+
+def without_handle(run_config: RunConfig) -> RunConfig:
+    """Drop the resumption handle: it belongs to one agent's connection, and the next agent reads the session."""
+    resumption = run_config.session_resumption
+    if not (resumption and resumption.handle):
+        return run_config
+    return run_config.model_copy(update={"session_resumption": resumption.model_copy(update={"handle": None})})

@@ -1,0 +1,6 @@
+from adk_nb.yaml_agents import ALLOW_CONFIG_STDIO_SERVERS_ENV_VAR as ALLOW_CONFIG_STDIO_SERVERS_ENV_VAR
+from adk_nb.yaml_agents import from_config as from_config
+from adk_nb.yaml_agents import resolve_agent_reference as resolve_agent_reference
+from adk_nb.yaml_agents import resolve_callbacks as resolve_callbacks
+from adk_nb.yaml_agents import resolve_code_reference as resolve_code_reference
+from adk_nb.yaml_agents import resolve_fully_qualified_name as resolve_fully_qualified_name
