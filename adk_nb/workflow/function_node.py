@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from dataclasses import dataclass
 from typing import Any, Literal, cast, get_args, get_origin
 
-from pydantic import BaseModel, PrivateAttr, TypeAdapter, ValidationError
+from pydantic import BaseModel, PrivateAttr, TypeAdapter
 from pydantic_core import to_jsonable_python
 
 from adk_nb import sync, types
@@ -18,7 +18,6 @@ from adk_nb.runtime.context import Context, abandon
 from adk_nb.tools.annotations import hints_of
 from adk_nb.tools.fingerprint import code_fingerprint
 from adk_nb.tools.schema import context_parameter, signature_of
-from adk_nb.tools.shape import error_text
 from adk_nb.wire import fast_private_attributes
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.values import coerced
@@ -66,10 +65,24 @@ class FunctionNode(BaseNode):
     def model_post_init(self, context: Any, /) -> None:
         super().model_post_init(context)
         parameters, hints = inspect.signature(self.func).parameters, hints_of(self.func)
-        self._infer_schemas(hints)
+        # Schemas that are not given come from the signature. Source of the rules: google-adk 2.13.
+        if self.parameter_binding == _INPUT:
+            declaration = signature_of(self.func, self.name).declaration(self.description)
+            schemas = declaration.parameters_json_schema, declaration.response_json_schema
+        else:
+            returned = hints.get("return")
+            if get_origin(returned) in (Generator, AsyncGenerator, Iterator, AsyncIterator):
+                returned = get_args(returned)[0]
+            schemas = _model_in(hints.get(_INPUT)), _model_in(returned)
+        self.input_schema, self.output_schema = self.input_schema or schemas[0], self.output_schema or schemas[1]
         context_name = context_parameter(self.func) or (_CONTEXT if _CONTEXT in parameters else None)
+        kind = "async function" if inspect.iscoroutinefunction(self.func) else "function"
+        if inspect.isasyncgenfunction(self.func):
+            kind = "async generator"
+        elif inspect.isgeneratorfunction(self.func):
+            kind = "generator"
         self._signature = _Signature(
-            kind=_kind_of(self.func),
+            kind=kind,
             context=context_name,
             parameters=tuple(
                 (name, parameter.default, None if hints.get(name, Any) is Any else TypeAdapter(hints[name]))
@@ -77,15 +90,6 @@ class FunctionNode(BaseNode):
                 if name != context_name and parameter.kind not in _VARIADIC
             ),
         )
-
-    def _infer_schemas(self, hints: dict[str, Any]) -> None:
-        """Take from the signature the schemas that are not given. Source of the rules: google-adk 2.13."""
-        if self.parameter_binding == _INPUT:
-            declaration = signature_of(self.func, self.name).declaration(self.description)
-            schemas = declaration.parameters_json_schema, declaration.response_json_schema
-        else:
-            schemas = _model_in(hints.get(_INPUT)), _model_in(_item_of(hints.get("return")))
-        self.input_schema, self.output_schema = self.input_schema or schemas[0], self.output_schema or schemas[1]
 
     def request_args(self, ctx: Context, node_input: Any) -> dict[str, Any]:
         signature = self._signature
@@ -105,12 +109,15 @@ class FunctionNode(BaseNode):
         if signature.kind == "generator":
             on_abandon = functools.partial(abandon, ctx, self.name)
             return blocking_items(call, thread=self._uses_worker(ctx), on_abandon=on_abandon)
-        return self._run_async(call, ctx) if signature.kind == "async function" else self._run_sync(call, ctx)
+        return self._run_once(call, ctx, is_async=signature.kind == "async function")
 
-    def _uses_worker(self, ctx: Context) -> bool:
-        return self.thread or self.timeout is not None or ctx.run_config.timeout is not None
-
-    async def _run_async(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
+    async def _run_once(self, call: Callable[[], Any], ctx: Context, *, is_async: bool) -> AsyncGenerator[Any, None]:
+        if not is_async:
+            on_abandon = functools.partial(abandon, ctx, self.name)
+            result = await sync.blocking(call, thread=self._uses_worker(ctx), on_abandon=on_abandon)
+            # A partial or a callable object may hide an async function.
+            yield await result if inspect.isawaitable(result) else result
+            return
         running = ctx.get_invocation_context().shared.running_functions
         running[ctx] = f"{self.name}()"
         try:
@@ -119,18 +126,15 @@ class FunctionNode(BaseNode):
             running.pop(ctx, None)
         yield result
 
-    async def _run_sync(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
-        on_abandon = functools.partial(abandon, ctx, self.name)
-        result = await sync.blocking(call, thread=self._uses_worker(ctx), on_abandon=on_abandon)
-        # A partial or a callable object may hide an async function.
-        yield await result if inspect.isawaitable(result) else result
+    def _uses_worker(self, ctx: Context) -> bool:
+        return self.thread or self.timeout is not None or ctx.run_config.timeout is not None
 
     def _arguments(self, signature: _Signature, ctx: Context, node_input: Any) -> dict[str, Any]:
         arguments: dict[str, Any] = {signature.context: ctx} if signature.context else {}
         for name, default, adapter in signature.parameters:
             value = self._value(name, ctx, node_input)
             if value is not inspect.Parameter.empty:
-                arguments[name] = value if adapter is None else self._validated(name, adapter, value)
+                arguments[name] = coerced(adapter, value, f"node {self.name!r}: {name}") if adapter else value
             elif default is inspect.Parameter.empty:
                 source = "the input" if self.parameter_binding == _INPUT else "the state"
                 raise WorkflowDataError(
@@ -145,12 +149,6 @@ class FunctionNode(BaseNode):
             return fields.get(name, inspect.Parameter.empty)
         return node_input if name == _INPUT else ctx.state.get(name, inspect.Parameter.empty)
 
-    def _validated(self, name: str, adapter: TypeAdapter[Any], value: Any) -> Any:
-        try:
-            return coerced(adapter, value)
-        except ValidationError as error:
-            raise WorkflowDataError(f"node {self.name!r}: {name} does not fit: {error_text(error)}") from error
-
 
 def name_of(func: Callable[..., Any]) -> str:
     """The name of a function, or of the class of a callable object; empty for a lambda."""
@@ -159,25 +157,8 @@ def name_of(func: Callable[..., Any]) -> str:
     return "" if name == "<lambda>" else name
 
 
-def _item_of(hint: Any) -> Any:
-    """The type that a generator yields; any other hint itself."""
-    if get_origin(hint) in (Generator, AsyncGenerator, Iterator, AsyncIterator):
-        return get_args(hint)[0]
-    return hint
-
-
 def _model_in(hint: Any) -> type[BaseModel] | None:
     """`hint`, if it is a pydantic model other than a message, an event or a question. None: it is not."""
     if not (isinstance(hint, type) and issubclass(hint, BaseModel)):
         return None
     return None if issubclass(hint, types.Content | Event | RequestInput) else hint
-
-
-def _kind_of(
-    func: Callable[..., Any],
-) -> Literal["async generator", "generator", "async function", "function"]:
-    if inspect.isasyncgenfunction(func):
-        return "async generator"
-    if inspect.isgeneratorfunction(func):
-        return "generator"
-    return "async function" if inspect.iscoroutinefunction(func) else "function"

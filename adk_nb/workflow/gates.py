@@ -82,29 +82,42 @@ async def gate_result(
         else None
     )
     # An approval is for its arguments and version only: with others the node asks again.
+    ctx = context.get_invocation_context()
     if current_subject and subject and approvals.is_same_json(subject, current_subject):
-        context.tool_confirmation = decided = _parse_decision(answer)
-        # A node that waits again after its approval keeps it; it is consumed only once.
-        if is_new:
-            await _consume(context, decided)
+        fields = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
+        # The schema allows no other field: an answer with one is a no.
+        is_yes = fields.get("confirmed") is True and not fields.keys() - _ANSWER_SCHEMA["properties"].keys()
+        decided = ToolConfirmation(confirmed=is_yes, payload=fields.get("payload"), reason=fields.get("reason"))
+        context.tool_confirmation = decided
+        key = approval_id(context.node_path)
+        # Consumed only once, here or in the call that it allows: a node that waits again after its approval keeps it.
+        if is_new and (asked := history_of(ctx.session).calls.newest(key)):
+            # By the event's id: a node that runs again asks under the same request id.
+            if not await is_first_use(ctx, asked.event.id, "approval"):
+                raise InputError(
+                    f"approval {key!r} is not open; it was answered already, and another run continues with it"
+                )
+            ctx.decisions[key] = Decision(
+                confirmation=decided, ran=False, tool_fingerprint=None, request_id=asked.event.id
+            )
         if not decided.confirmed:
             refusal = approvals.rejection(decided)
             return Refused(in_doubt_error(refusal, decided) if attempts_in_doubt else refusal)
     elif confirmation := await node.confirmation(context, node_input):
         return question(node.name, context.node_path, node.request_args(context, node_input), confirmation)
-    return await _authenticate(node, context, node_input)
-
-
-async def _consume(context: Context, decided: ToolConfirmation) -> None:
-    """Consume the answer, here or in the call that it allows: of two runs with the same answer, one continues."""
-    ctx, key = context.get_invocation_context(), approval_id(context.node_path)
-    question = history_of(ctx.session).calls.newest(key)
-    if question is None:
-        return
-    # By the event's id: a node that runs again asks under the same request id.
-    if not await is_first_use(ctx, question.event.id, "approval"):
-        raise InputError(f"approval {key!r} is not open; it was answered already, and another run continues with it")
-    ctx.decisions[key] = Decision(confirmation=decided, ran=False, tool_fingerprint=None, request_id=question.event.id)
+    if ctx.credential_answers:
+        await take_answers(ctx, CREDENTIALS)
+    key = credential_id(context.node_path)
+    if rejected := ctx.decisions.pop(key, None):
+        return Refused(approvals.rejection(rejected.confirmation))
+    if (config := node.required_credential) is None:
+        return None
+    # `authenticate` stores its request under a call id.
+    context.function_call_id = key
+    if await authentication.authenticate(config, context):
+        context.function_call_id = None
+        return None
+    return await credential_request_events(node.name, context, node.request_args(context, node_input))
 
 
 def question(name: str, path: str, args: dict[str, Any], confirmation: ToolConfirmation) -> RequestInput:
@@ -137,27 +150,3 @@ async def credential_request_events(name: str, context: Context, args: dict[str,
     if not events:
         raise CredentialError(f"node {name!r} cannot authenticate: its auth_config has no form that a user can fill in")
     return events
-
-
-async def _authenticate(node: BaseNode, context: Context, node_input: Any) -> "list[Event] | Refused | None":
-    ctx, key = context.get_invocation_context(), credential_id(context.node_path)
-    if ctx.credential_answers:
-        await take_answers(ctx, CREDENTIALS)
-    if decided := ctx.decisions.pop(key, None):
-        return Refused(approvals.rejection(decided.confirmation))
-    if (config := node.required_credential) is None:
-        return None
-    # `authenticate` stores its request under a call id.
-    context.function_call_id = key
-    if await authentication.authenticate(config, context):
-        context.function_call_id = None
-        return None
-    return await credential_request_events(node.name, context, node.request_args(context, node_input))
-
-
-def _parse_decision(answer: Any) -> ToolConfirmation:
-    """The decision in an answer; anything but a plain approval is a rejection."""
-    fields = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
-    # The schema allows no other field: an answer with one is a no.
-    confirmed = fields.get("confirmed") is True and not fields.keys() - _ANSWER_SCHEMA["properties"].keys()
-    return ToolConfirmation(confirmed=confirmed, payload=fields.get("payload"), reason=fields.get("reason"))

@@ -88,7 +88,19 @@ class Graph:
         self.predecessors: dict[Name, list[Name]] = {}
         """Node -> the nodes with an edge to it, in the author's order."""
         for item in edges:
-            self._add_item(item)
+            if isinstance(item, Edge):
+                route: Any = item.route
+                routes = () if route is None else tuple(cast(list[Any], route)) if isinstance(route, list) else (route,)
+                self._connect([self._name_of(item.from_node)], [self._name_of(item.to_node)], routes)
+            elif isinstance(item, tuple) and len(cast(tuple[Any, ...], item)) > 1:
+                self._chain(cast(tuple[Any, ...], item))
+            elif isinstance(item, str):
+                self._refuse(f"edges is a list of edges; write edges=[({START!r}, first, second)]")
+            else:
+                self._refuse(
+                    f"{item!r:.80} is not an edge; write ({START!r}, first, second), or "
+                    "Edge(from_node=..., to_node=...)"
+                )
         self._check()
 
     def next(self, name: Name, routes: Sequence[Route]) -> list[Name]:
@@ -111,40 +123,22 @@ class Graph:
 
     # -- building
 
-    def _add_item(self, item: Any) -> None:
-        if isinstance(item, Edge):
-            route: Any = item.route
-            routes = () if route is None else tuple(cast(list[Any], route)) if isinstance(route, list) else (route,)
-            self._connect([self._name_of(item.from_node)], [self._name_of(item.to_node)], routes)
-        elif isinstance(item, tuple) and len(cast(tuple[Any, ...], item)) > 1:
-            self._chain(cast(tuple[Any, ...], item))
-        elif isinstance(item, str):
-            self._refuse(f"edges is a list of edges; write edges=[({START!r}, first, second)]")
-        else:
-            self._refuse(
-                f"{item!r:.80} is not an edge; write ({START!r}, first, second), or Edge(from_node=..., to_node=...)"
-            )
-
     def _chain(self, chain: tuple[Any, ...]) -> None:
         sources: list[Name] = []
         for position, element in enumerate(chain):
+            ends: list[Name] = []
             if isinstance(element, dict):
-                sources = self._add_routes(sources, cast(dict[Any, Any], element))
-                continue
-            names = self._names(element)
-            if position:
-                self._connect(sources, names)
-            sources = names
-
-    def _add_routes(self, sources: list[Name], by_route: dict[Any, Any]) -> list[Name]:
-        if not sources:
-            self._refuse("routes lead on from a node; put it before the dict")
-        edges: list[Name] = []
-        for route, element in by_route.items():
-            names = self._names(element)
-            self._connect(sources, names, (route,))
-            edges += names
-        return edges
+                if not sources:
+                    self._refuse("routes lead on from a node; put it before the dict")
+                for route, branch in cast(dict[Any, Any], element).items():
+                    names = self._names(branch)
+                    self._connect(sources, names, (route,))
+                    ends += names
+            else:
+                ends = self._names(element)
+                if position:
+                    self._connect(sources, ends)
+            sources = ends
 
     def _names(self, element: Any) -> list[Name]:
         if isinstance(element, tuple | list | set):
@@ -181,7 +175,17 @@ class Graph:
                 self._add(start, end, routes)
 
     def _add(self, start: Name, end: Name, routes: tuple[Any, ...]) -> None:
-        self._check_edge(start, end, routes)
+        edge_text = f"on the edge {start} -> {end}"
+        if start == END:
+            self._refuse(f"nothing can follow after {END}")
+        if end == START:
+            self._refuse(f"nothing can lead back to {START}; lead to the first node instead")
+        if start == START and routes:
+            self._refuse(f"an edge from {START} has no route: no node has chosen one yet")
+        if DEFAULT_ROUTE in routes and len(routes) > 1:
+            self._refuse(f"DEFAULT_ROUTE cannot be in a list of routes, {edge_text}")
+        if invalid := [route for route in routes if not isinstance(route, bool | int | str)]:
+            self._refuse(f"a route must be text, a number or a bool, got {invalid[0]!r:.40}, {edge_text}")
         if end == END:
             self.edges_to_end.setdefault(start, []).append(NamedEdge(start, END, routes))
             return
@@ -194,36 +198,19 @@ class Graph:
 
     # -- checking
 
-    def _check_edge(self, start: Name, end: Name, routes: tuple[Any, ...]) -> None:
-        edge_text = f"on the edge {start} -> {end}"
-        if start == END:
-            self._refuse(f"nothing can follow after {END}")
-        if end == START:
-            self._refuse(f"nothing can lead back to {START}; lead to the first node instead")
-        if start == START and routes:
-            self._refuse(f"an edge from {START} has no route: no node has chosen one yet")
-        if DEFAULT_ROUTE in routes and len(routes) > 1:
-            self._refuse(f"DEFAULT_ROUTE cannot be in a list of routes, {edge_text}")
-        if invalid := [route for route in routes if not isinstance(route, bool | int | str)]:
-            self._refuse(f"a route must be text, a number or a bool, got {invalid[0]!r:.40}, {edge_text}")
-
     def _check(self) -> None:
         if not self.edges_from[START]:
             self._refuse(f"no edge leads from {START!r}; write ({START!r}, first_node)")
-        if unreached := self.nodes.keys() - self._reachable():
+        reached, queue = set[Name](), [START]
+        while queue:
+            new = {edge.end for edge in self.edges_from.get(queue.pop(), ())} - reached
+            reached |= new
+            queue += new
+        if unreached := self.nodes.keys() - reached:
             self._refuse(f"no edge leads to {', '.join(sorted(unreached))}; add an edge, or leave them out")
         if cycle := self._endless_cycle():
             text = " -> ".join(cycle)
             self._refuse(f"the cycle {text} never ends; let a node choose a route out of it")
-
-    def _reachable(self) -> set[Name]:
-        reached, queue = set[Name](), [START]
-        while queue:
-            for edge in self.edges_from.get(queue.pop(), ()):
-                if edge.end not in reached:
-                    reached.add(edge.end)
-                    queue.append(edge.end)
-        return reached
 
     def _endless_cycle(self) -> list[Name]:
         """The names of a cycle of edges without a route; empty if there is none."""

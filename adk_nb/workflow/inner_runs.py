@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import WorkflowConfigurationError
@@ -16,18 +16,14 @@ from adk_nb.workflow.node_run import NodeRun, Paused
 from adk_nb.workflow.values import from_stored, to_stored
 
 
-class AgentAdopter(Protocol):
-    """Adopts the agents of nodes that other nodes run."""
-
-    def adopt(self, node: BaseNode, /) -> None: ...
-
-
 class InnerRuns:
     """The runs of nodes that other nodes of one walk started."""
 
-    def __init__(self, adopter: AgentAdopter, start: Callable[[NodeRun, InvocationContext], None]) -> None:
-        """`start`: starts a run; the caller calls `finish` when it has ended, or waits."""
-        self._adopter = adopter
+    def __init__(self, adopt: Callable[[BaseNode], None], start: Callable[[NodeRun, InvocationContext], None]) -> None:
+        """`adopt`: adopts the agents of nodes that other nodes run. `start`: starts a run; the caller calls `finish`
+        when it has ended, or waits.
+        """
+        self._adopt = adopt
         self._start = start
         self._running: dict[str, asyncio.Future[NodeRun]] = {}
         """Path -> the future that is done when the run has ended, or waits."""
@@ -104,8 +100,12 @@ class InnerRuns:
     def _run_of(self, caller: NodeRun, node: BaseNode, node_input: Any, options: NodeOptions) -> NodeRun:
         # Counted in the order of the calls: after a pause the caller makes the same calls again.
         caller.inner_counts[node.name] = number = caller.inner_counts.get(node.name, 0) + 1
-        if options.run_id is not None and not options.counted:
-            _check_run_id(options.run_id, node.name)
+        run_id = options.run_id
+        if run_id is not None and not options.counted and (not is_step(run_id) or run_id.isdigit()):
+            raise WorkflowConfigurationError(
+                f"run_id={run_id!r} of node {node.name!r} is not valid: it is empty, a number, as runs without a "
+                "run_id have, or has one of / @ . in it; write one like 'first'"
+            )
         step = f"{node.name}@{options.run_id or number}"
         branch = options.override_branch or caller.branch
         if options.use_sub_branch:
@@ -151,7 +151,7 @@ class InnerRuns:
         else:
             node = build_node(node_like)
             self._agent_nodes[id(node_like)] = (node_like, node)
-        self._adopter.adopt(node)
+        self._adopt(node)
         return node
 
     def _can_resume(self, run: NodeRun, checkpoint: dict[str, Any]) -> bool:
@@ -164,11 +164,3 @@ class InnerRuns:
         if answered and not run.interrupt_ids:
             run.output, run.has_output = run.answers[answered[-1]], True
         return False
-
-
-def _check_run_id(run_id: str, name: str) -> None:
-    if not is_step(run_id) or run_id.isdigit():
-        raise WorkflowConfigurationError(
-            f"run_id={run_id!r} of node {name!r} is not valid: it is empty, a number, as runs without a run_id have, "
-            "or has one of / @ . in it; write one like 'first'"
-        )

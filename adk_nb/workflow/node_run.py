@@ -51,7 +51,10 @@ class NodeRun(RunState):
         own, attempt = self._context(ctx), 0
         while True:
             attempt += 1
-            self._begin(attempt)
+            # Each attempt counts its inner runs from 1, and so finds the outputs of ended runs.
+            self.inner_counts, self.output_source = {}, None
+            if attempt > 1:
+                self.output, self.has_output = None, False
             context = NodeContext(
                 own,
                 path=self.path,
@@ -71,39 +74,28 @@ class NodeRun(RunState):
                 self._wait_for_the_user(own)
                 return
             except Exception as error:
-                failed, wait = self._after_failure(own, error, attempt)
-                for event in failed:
+                retry = self.node.retry_config
+                wait = retry.delay_after(error, attempt) if retry else None
+                reported = own.shared.reported_error is error or any(value is error for value in self.reported_errors)
+                # The last attempt: the error ends the run, or goes to the node that runs this one.
+                if wait is None:
+                    own.note_failure(error)
+                    if self.caller:
+                        self.caller.reported_errors.append(error)
+                    elif reported:
+                        own.shared.reported_error = error
+                for event in failure_events(own, error) if not reported and (self.caller or wait is not None) else ():
                     yield event
                 if wait is None:
                     raise
             # An inner run waits: this node waits, too, and runs again from its first line.
-            except BaseException as raised:
-                if not _only_pauses(raised):
+            except BaseExceptionGroup as raised:
+                if raised.split(Paused)[1] is not None:
                     raise
                 return
+            except Paused:
+                return
             await asyncio.sleep(wait)
-
-    def _begin(self, attempt: int) -> None:
-        # Each attempt counts its inner runs from 1, and so finds the outputs of ended runs.
-        self.inner_counts, self.output_source = {}, None
-        if attempt > 1:
-            self.output, self.has_output = None, False
-
-    def _after_failure(
-        self, own: InvocationContext, error: Exception, attempt: int
-    ) -> tuple[list[Event], float | None]:
-        """The event of a failed attempt, and the seconds until the next; None: it ends the run."""
-        retry = self.node.retry_config
-        wait = retry.delay_after(error, attempt) if retry else None
-        is_reported = own.shared.reported_error is error or any(value is error for value in self.reported_errors)
-        # The last attempt: the error ends the run, or goes to the node that runs this one.
-        if wait is None:
-            own.note_failure(error)
-            if self.caller:
-                self.caller.reported_errors.append(error)
-            elif is_reported:
-                own.shared.reported_error = error
-        return failure_events(own, error) if not is_reported and (self.caller or wait is not None) else [], wait
 
     def _wait_for_the_user(self, own: InvocationContext) -> None:
         """Wait if its agent, or one that it gave a task, talks with the user, or an earlier request is open."""
@@ -137,10 +129,23 @@ class NodeRun(RunState):
 
     async def _attempt(self, context: NodeContext) -> AsyncGenerator[Event, None]:
         node_input = fitting(self.node.input_schema, self.input, f"node {self.node.name!r}: its input")
-        if self.node.has_gate and (gate_events := await self._gate_events(context, node_input)):
-            for event in gate_events:
-                yield event
-            return
+        if self.node.has_gate:
+            is_new = self.open_request not in (None, self.allowed_request)
+            subject = self.open_request or self.allowed_request
+            self.attempts_in_doubt = await self.node.attempts_in_doubt(context)
+            result = await gate_result(
+                self.node, context, node_input, subject, is_new=is_new, attempts_in_doubt=self.attempts_in_doubt
+            )
+            self.open_request, self.allowed_request = None, None if isinstance(result, RequestInput) else subject
+            if isinstance(result, Refused):
+                self.output, self.has_output = dict(result), True
+                yield self._event(output=self.output, output_for=True)
+                return
+            if result is not None:
+                for value in result if isinstance(result, list) else [result]:
+                    for event in self._events_of(value, context):
+                        yield event
+                return
         work = self.node._run_impl(ctx=context, node_input=node_input)  # pyright: ignore[reportPrivateUsage]
         values = self._timed(work) if self.node.timeout else work
         try:
@@ -178,26 +183,6 @@ class NodeRun(RunState):
                     raise timeout
                 yield value
 
-    async def _gate_events(self, context: NodeContext, node_input: Any) -> list[Event]:
-        """The events in place of its work, if it may not run, or not yet."""
-        is_new = self.open_request not in (None, self.allowed_request)
-        subject = self.open_request or self.allowed_request
-        self.attempts_in_doubt = await self.node.attempts_in_doubt(context)
-        result = await gate_result(
-            self.node, context, node_input, subject, is_new=is_new, attempts_in_doubt=self.attempts_in_doubt
-        )
-        self.open_request, self.allowed_request = None, None if isinstance(result, RequestInput) else subject
-        if result is None:
-            return []
-        if isinstance(result, Refused):
-            self.output, self.has_output = dict(result), True
-            return [self._event(output=self.output, output_for=True)]
-        return [
-            event
-            for value in (result if isinstance(result, list) else [result])
-            for event in self._events_of(value, context)
-        ]
-
     def _await_approval(self, context: NodeContext) -> None:
         """Wait for an approval of its arguments; after an earlier approval, of the arguments approved then."""
         node_input = fitting(self.node.input_schema, self.input, f"node {self.node.name!r}: its input")
@@ -212,13 +197,29 @@ class NodeRun(RunState):
         if value is None:
             return []
         if isinstance(value, RequestInput):
-            return [self._request_event(value, context)]
+            self.interrupt_ids.append(value.interrupt_id)
+            if value.interrupt_id == approval_id(self.path):
+                self._await_approval(context)
+            schema = value.response_schema
+            args = {
+                "interruptId": value.interrupt_id,
+                "payload": to_jsonable_python(value.payload),
+                "message": value.message,
+                "response_schema": None if schema is None else Shape(schema).json_schema,
+            }
+            call = types.FunctionCall(id=value.interrupt_id, name=INPUT_REQUEST, args=args)
+            content = types.Content(role="model", parts=[types.Part(function_call=call)])
+            actions = self._take_actions(context)
+            return [self._event(content=content, actions=actions, long_running_tool_ids={value.interrupt_id})]
         if isinstance(value, Event):
             return [self._completed(value, context)]
         if isinstance(value, types.Content):
             return [self._event(content=value, actions=self._take_actions(context))]
         if self.output_source:
-            self._warn_of_second_output(value)
+            if not self.has_output or value != self.output:
+                logger.warning(
+                    "node %r yielded an output beside that of %s, which counts", self.node.name, self.output_source
+                )
             return []
         if context.auth_credential:
             value = redact(to_jsonable_python(value, fallback=str), context.auth_credential.secrets())
@@ -245,12 +246,6 @@ class NodeRun(RunState):
                 f"node {self.node.name!r}: its output cannot be stored as JSON ({error_text(error)}); "
                 "yield plain values, or a pydantic model"
             ) from error
-
-    def _warn_of_second_output(self, value: Any) -> None:
-        if not self.has_output or value != self.output:
-            logger.warning(
-                "node %r yielded an output beside that of %s, which counts", self.node.name, self.output_source
-            )
 
     @property
     def _output_branch(self) -> str | None:
@@ -290,7 +285,10 @@ class NodeRun(RunState):
         if event.actions.route is not None and not event.node_info.path:
             self.route = event.actions.route
         if event.long_running_tool_ids:
-            self._note_requests(event, context)
+            requests = [call for call in event.get_function_calls() if call.id in event.long_running_tool_ids]
+            self.interrupt_ids += [call.id or "" for call in requests]
+            if any(call.name == CREDENTIAL_REQUEST for call in requests):
+                self._await_approval(context)
         self.interrupt_ids += [key for key in awaited_keys(event) if key not in self.interrupt_ids]
         # An event of an inner graph matters here only if it has this node's output.
         if event.node_info.path and self.path not in (event.node_info.output_for or ()):
@@ -300,27 +298,18 @@ class NodeRun(RunState):
         info: NodeInfo | None = None
         if value is not None:
             self.has_output = self.has_output and not agent  # the last message of an agent counts
-            info = self._as_output(event, value)
+            self.set_output(value)
+            if event.output is not None and self.output is not value:  # a schema converted it
+                event.output = self._as_json(self.output)
+            if event.isolation_scope == self.path:
+                event.isolation_scope = None  # the output is for every agent that sees the graph
+            if self.as_output and not event.get_function_responses():
+                event.branch = self._output_branch
+            is_message = True if event.output is None else None
+            info = NodeInfo(path=self.path, output_for=[self.path, *self.output_for], message_as_output=is_message)
         if not event.node_info.path:
             event.node_info = info or NodeInfo(path=self.path)
         return event
-
-    def _as_output(self, event: Event, value: Any) -> NodeInfo:
-        self.set_output(value)
-        if event.output is not None and self.output is not value:  # a schema converted it
-            event.output = self._as_json(self.output)
-        if event.isolation_scope == self.path:
-            event.isolation_scope = None  # the output is for every agent that sees the graph
-        if self.as_output and not event.get_function_responses():
-            event.branch = self._output_branch
-        is_message = True if event.output is None else None
-        return NodeInfo(path=self.path, output_for=[self.path, *self.output_for], message_as_output=is_message)
-
-    def _note_requests(self, event: Event, context: NodeContext) -> None:
-        requests = [call for call in event.get_function_calls() if call.id in (event.long_running_tool_ids or ())]
-        self.interrupt_ids += [call.id or "" for call in requests]
-        if any(call.name == CREDENTIAL_REQUEST for call in requests):
-            self._await_approval(context)
 
     def _sign(self, event: Event, context: NodeContext) -> None:
         """Complete an event that the node's code made: its author, and the pending actions of the context."""
@@ -340,26 +329,3 @@ class NodeRun(RunState):
         info = NodeInfo(path=self.path, output_for=[self.path, *self.output_for] if output_for else None)
         branch = self._output_branch if output_for else self.branch
         return Event(author=self.author, branch=branch, isolation_scope=self.isolation_scope, node_info=info, **fields)
-
-    def _request_event(self, request: RequestInput, context: NodeContext) -> Event:
-        self.interrupt_ids.append(request.interrupt_id)
-        if request.interrupt_id == approval_id(self.path):
-            self._await_approval(context)
-        schema = request.response_schema
-        args = {
-            "interruptId": request.interrupt_id,
-            "payload": to_jsonable_python(request.payload),
-            "message": request.message,
-            "response_schema": None if schema is None else Shape(schema).json_schema,
-        }
-        call = types.FunctionCall(id=request.interrupt_id, name=INPUT_REQUEST, args=args)
-        content = types.Content(role="model", parts=[types.Part(function_call=call)])
-        return self._event(
-            content=content, actions=self._take_actions(context), long_running_tool_ids={request.interrupt_id}
-        )
-
-
-def _only_pauses(raised: BaseException) -> bool:
-    if isinstance(raised, BaseExceptionGroup):
-        return raised.split(Paused)[1] is None  # pyright: ignore[reportUnknownMemberType]
-    return isinstance(raised, Paused)

@@ -75,11 +75,18 @@ class ToolNode(BaseNode):
             for event in await credential_request_events(self.tool.name, ctx, args):
                 yield event
             return
-        if self.tool.is_long_running or call_state(ctx).is_long_running:
-            for event in self._pending_events(args, result):
-                yield event
-        else:
+        if not (self.tool.is_long_running or call_state(ctx).is_long_running):
             yield result
+            return
+        # The result comes later, from outside; this is its progress so far.
+        call = types.FunctionCall(id=new_call_id(), name=self.tool.name, args=args)
+        content = types.Content(role="model", parts=[types.Part(function_call=call)])
+        yield Event(content=content, long_running_tool_ids={call.id or ""})
+        if result:
+            part = parts.result(call.id, self.tool.name, as_response(result, self.tool.name))
+            if part.function_response:
+                part.function_response.will_continue = True
+            yield Event(content=parts.content("user", [part]))
 
     async def _call_with_hooks(self, ctx: Context, args: dict[str, Any]) -> Any:
         """The tool's result, or that of a plugin in its place."""
@@ -91,7 +98,10 @@ class ToolNode(BaseNode):
             result = await first_result(before, **arguments)
             # The gate passed other arguments: the changed ones need a check of their own.
             if result is None and not approvals.is_same_json(args, approved_args):
-                result = await self._refusal(ctx, args)
+                if ctx.tool_confirmation is not None:
+                    result = {"error": approvals.CHANGED}
+                elif await self.confirmation(ctx, args):
+                    result = {"error": approvals.CHANGED_INTO_GATED}
         if result is None:
             try:
                 decided = ctx.get_invocation_context().decisions.pop(approval_id(ctx.node_path), None)
@@ -108,25 +118,6 @@ class ToolNode(BaseNode):
             replacement = await first_result(after, **arguments, tool_response=response)
             result = result if replacement is None else replacement
         return result
-
-    async def _refusal(self, ctx: Context, args: dict[str, Any]) -> dict[str, Any] | None:
-        """The refusal of arguments that a plugin changed after the approval. None: no approval is needed."""
-        if ctx.tool_confirmation is not None:
-            return {"error": approvals.CHANGED}
-        is_gated = await self.confirmation(ctx, args)
-        return {"error": approvals.CHANGED_INTO_GATED} if is_gated else None
-
-    def _pending_events(self, args: dict[str, Any], progress: Any) -> list[Event]:
-        """The event of a call whose result comes later, and of its progress so far."""
-        call = types.FunctionCall(id=new_call_id(), name=self.tool.name, args=args)
-        content = types.Content(role="model", parts=[types.Part(function_call=call)])
-        events = [Event(content=content, long_running_tool_ids={call.id or ""})]
-        if progress:
-            part = parts.result(call.id, self.tool.name, as_response(progress, self.tool.name))
-            if part.function_response:
-                part.function_response.will_continue = True
-            events.append(Event(content=parts.content("user", [part])))
-        return events
 
     def _arguments(self, node_input: Any) -> dict[str, Any]:
         if node_input is None:

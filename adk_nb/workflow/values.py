@@ -23,33 +23,29 @@ def from_stored(stored: Mapping[str, Any]) -> Any:
     return types.Content.model_validate(stored["content"]) if "content" in stored else stored["json"]
 
 
-def coerced(adapter: TypeAdapter[Any], value: Any) -> Any:
+def coerced(adapter: TypeAdapter[Any], value: Any, label: str) -> Any:
     """`value` converted by pydantic; a message also as its text, or as the JSON in it.
-
-    Raises:
-        ValidationError: It cannot be converted.
-    """
-    if not isinstance(value, types.Content):
-        return adapter.validate_python(value)
-    try:
-        return adapter.validate_python(value)
-    except ValidationError:
-        text = "".join(part.text for part in value.parts or () if part.text)
-    try:
-        return adapter.validate_python(text)
-    except ValidationError:
-        return adapter.validate_json(text)
-
-
-def fitting(schema: Any, value: Any, label: str) -> Any:
-    """`value` converted to the type `schema`; None and a JSON Schema, which only documents, leave it as it is.
 
     Raises:
         WorkflowDataError: It cannot be converted; the message begins with `label`.
     """
-    if schema is None or value is None or isinstance(schema, dict):
-        return value
     try:
-        return coerced(TypeAdapter(schema), value)
+        try:
+            return adapter.validate_python(value)
+        except ValidationError:
+            if not isinstance(value, types.Content):
+                raise
+            text = "".join(part.text for part in value.parts or () if part.text)
+        try:
+            return adapter.validate_python(text)
+        except ValidationError:
+            return adapter.validate_json(text)
     except ValidationError as error:
         raise WorkflowDataError(f"{label} does not fit: {error_text(error)}") from error
+
+
+def fitting(schema: Any, value: Any, label: str) -> Any:
+    """`value` coerced to the type `schema`; None and a JSON Schema, which only documents, leave it as it is."""
+    if schema is None or value is None or isinstance(schema, dict):
+        return value
+    return coerced(TypeAdapter(schema), value, label)

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Iterable, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic_core import to_jsonable_python
 
@@ -15,13 +15,13 @@ from adk_nb.events.requests import NODE_APPROVAL
 from adk_nb.runtime import observer
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.interrupts import answered_value, read_as
-from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext, RunnableAgent
 from adk_nb.runtime.nested_calls import without_answers
-from adk_nb.runtime.parallel_streams import ParallelStreams, StreamEnd
+from adk_nb.runtime.parallel_streams import ParallelStreams
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode, JoinNode
 from adk_nb.workflow.graph import START, Graph
-from adk_nb.workflow.inner_runs import AgentAdopter, InnerRuns
+from adk_nb.workflow.inner_runs import InnerRuns
 from adk_nb.workflow.node_context import NodeOptions
 from adk_nb.workflow.node_run import NodeRun
 from adk_nb.workflow.tool_node import ToolNode
@@ -33,35 +33,58 @@ _RUNNING, _COMPLETED, _WAITING = 2, 3, 4
 """Source: google-adk 2.13, `NodeStatus`, whose numbers are stored."""
 
 
+class WalkedWorkflow(RunnableAgent, Protocol):
+    """A workflow as its walk reads it."""
+
+    @property
+    def graph(self) -> Graph:
+        """Its nodes and edges."""
+        ...
+
+    @property
+    def max_concurrency(self) -> int | None:
+        """Maximum number of nodes that run at a time. None: no limit."""
+        ...
+
+    @property
+    def max_steps(self) -> int:
+        """Maximum number of node runs in one walk."""
+        ...
+
+    @property
+    def allow_multiple_outputs(self) -> bool:
+        """Several of its nodes may end it with an output."""
+        ...
+
+    @property
+    def output_schema(self) -> Any:
+        """The type of its output."""
+        ...
+
+    def adopt(self, node: BaseNode, /) -> None:
+        """Become the parent of the agents in a node."""
+        ...
+
+
 class Walk:
     """Walks a graph. Of ended nodes it keeps only the outputs that joins and the end of the run need."""
 
-    def __init__(
-        self,
-        adopter: AgentAdopter,
-        name: str,
-        graph: Graph,
-        ctx: InvocationContext,
-        path: str,
-        output_for: list[str],
-        *,
-        limit: int | None,
-        output_schema: Any = None,
-    ) -> None:
-        self._name = name
-        self._output_schema = output_schema
-        self._graph = graph
+    def __init__(self, workflow: WalkedWorkflow, ctx: InvocationContext, node: CurrentNode) -> None:
+        """`node`: the workflow itself as a node."""
+        self._workflow = workflow
+        self._name = workflow.name
+        self._graph = workflow.graph
         self._ctx = ctx
-        self._path = path
-        self._output_for = output_for
-        self._running: ParallelStreams[str] = ParallelStreams(limit)
+        self._node = node
+        self._path = node.path
+        self._running: ParallelStreams[str] = ParallelStreams(workflow.max_concurrency)
         self._runs: dict[str, NodeRun] = {}
         self._waiting: dict[str, NodeRun] = {}
         self._counts: dict[str, int] = {}
         self._joins: dict[str, dict[str, Any]] = {}
         self._branches: dict[str, list[str | None]] = {}
         """Join -> branches of the ended nodes before it."""
-        self._inner = InnerRuns(adopter, self._run)
+        self._inner = InnerRuns(workflow.adopt, self._run)
         self._steps = 0
         self.outputs: dict[str, Any] = {}
         """Node -> output, of the nodes that nothing follows."""
@@ -73,24 +96,49 @@ class Walk:
 
     # -- the walk
 
-    def begin(self, agent: Any, node_input: Any) -> bool:
-        """Start at the beginning, or resume from the checkpoint of `agent`.
+    def begin(self) -> bool:
+        """Start at the beginning, or resume from the workflow's checkpoint.
 
         With answers, resume from the checkpoint that asked for them. False: it does not wait for them.
         """
-        if self._ctx.calls_answered:
-            return self._resume_from_answers()
-        if not self._resume_from_checkpoint(agent):
-            self._start_next(START, self._graph.next(START, []), node_input, self._ctx.branch)
+        ctx, history = self._ctx, history_of(self._ctx.session)
+        if answered := set(ctx.calls_answered):
+            if not ctx.is_resumable:
+                pauses = history.pauses()
+                newest = next((index for index, event in pauses if _checkpoint_in(event, self._name, self._path)), None)
+                # Its newest checkpoint does not wait for them, or all of them have been answered since.
+                if newest is not None and (
+                    all(history.is_answered_since(key, newest, except_in=ctx.invocation_id) for key in answered)
+                    or answered.isdisjoint(awaited_keys(history.events[newest]))
+                ):
+                    logger.warning(
+                        "workflow %r does not wait for an answer to %s any more", self._name, sorted(answered)
+                    )
+                    return False
+            asked = _checkpoint_that_asked(history, self._name, self._path, answered)
+            if asked is not None:
+                self._restore(asked[0], self._answers(), asked[1])
+            return asked is not None
+        state = (ctx.checkpoints.state_of(self._workflow, ctx.branch) if ctx.checkpoints else None) or {}
+        checkpoint = checkpoint_in(state)
+        if checkpoint is None and CHECKPOINT in state:
+            raise WorkflowConfigurationError(
+                f"workflow {self._name!r} cannot be resumed: its stored checkpoint cannot be read; start again with a "
+                "text, and its nodes run anew"
+            )
+        if checkpoint is not None and checkpoint["path"] == self._path:
+            self._restore(checkpoint, {})
+        else:
+            self._start_next(START, self._graph.next(START, []), self._node.input, ctx.branch)
         return True
 
-    async def events(self, max_steps: int) -> AsyncGenerator[Event, None]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         """Run nodes until all have ended, or the others wait.
 
         Raises:
             Exception: A node raised it.
         """
-        is_resumable = self._ctx.is_resumable
+        is_resumable, max_steps = self._ctx.is_resumable, self._workflow.max_steps
         if is_resumable:
             yield self._checkpoint()
         async with aclosing(self._running.merged()) as items:
@@ -98,7 +146,18 @@ class Walk:
                 if isinstance(item, Event):
                     yield item
                     continue
-                run = self._finish_run(key, item)
+                run = self._runs.pop(key)
+                # Before its error is raised: the caller of an inner run may catch it.
+                if run.caller and self._inner.finish(run, item):
+                    pass
+                elif item.error:
+                    raise item.error
+                elif run.waits:
+                    self._waiting[run.key] = run
+                else:
+                    if run.inner_counts:
+                        self._inner.forget(run)
+                    self._start_followers(run)
                 if self._steps > max_steps:
                     raise WorkflowConfigurationError(
                         f"workflow {self._name!r} ran {self._steps} nodes without reaching its end; "
@@ -109,11 +168,7 @@ class Walk:
         # Without resumability a checkpoint is written only for a pause.
         if self._waiting and not is_resumable:
             yield self._checkpoint()
-        if self.is_over:
-            self._warn_of_joins()
-
-    def _warn_of_joins(self) -> None:
-        for name, inputs in self._joins.items():
+        for name, inputs in self._joins.items() if self.is_over else ():
             missing = ", ".join(entry for entry in self._graph.predecessors[name] if entry not in inputs)
             logger.warning(
                 "workflow %r: join %r waited for %s, and no edge led there; if only one of its inputs comes, "
@@ -122,21 +177,6 @@ class Walk:
                 name,
                 missing,
             )
-
-    def _finish_run(self, key: str, end: StreamEnd) -> NodeRun:
-        run = self._runs.pop(key)
-        # Before its error is raised: the caller of an inner run may catch it.
-        if run.caller and self._inner.finish(run, end):
-            return run
-        if end.error:
-            raise end.error
-        if run.waits:
-            self._waiting[run.key] = run
-        else:
-            if run.inner_counts:
-                self._inner.forget(run)
-            self._start_followers(run)
-        return run
 
     def _start_followers(self, run: NodeRun) -> None:
         """Start the nodes after a run that has ended."""
@@ -192,24 +232,15 @@ class Walk:
         step = f"{node.name}@{number}"
         if on_own_branch:
             branch = f"{branch}.{step}" if branch else step
-        run = NodeRun(
-            node=node,
-            number=number,
-            author=self._name,
-            outer=self._path,
-            input=value,
-            branch=branch,
-            output_for=self._output_of(node.name),
-            outer_schema=self._schema_of(node.name),
-        )
+        run = NodeRun(node=node, number=number, author=self._name, outer=self._path, input=value, branch=branch)
+        self._set_outer_output(run)
         self._run(run, without_answers(self._ctx))
 
-    def _output_of(self, name: str) -> list[str]:
-        return [self._path, *self._output_for] if self._graph.ends(name) else []
-
-    def _schema_of(self, name: str) -> Any:
-        """The workflow's own schema, for the node whose output is the workflow's."""
-        return self._output_schema if self._graph.ends(name) else None
+    def _set_outer_output(self, run: NodeRun) -> None:
+        """The output of a node that nothing follows is the workflow's, too."""
+        if self._graph.ends(run.node.name):
+            run.output_for = [self._path, *self._node.output_for]
+            run.outer_schema = None if self._workflow.allow_multiple_outputs else self._workflow.output_schema
 
     def _run(self, run: NodeRun, ctx: InvocationContext) -> None:
         self._steps += 1
@@ -253,41 +284,6 @@ class Walk:
             actions=EventActions(agent_state=state),
         )
 
-    def _resume_from_answers(self) -> bool:
-        history, ids = history_of(self._ctx.session), set(self._ctx.calls_answered)
-        if not self._ctx.is_resumable and self._is_settled(history, ids):
-            logger.warning("workflow %r does not wait for an answer to %s any more", self._name, sorted(ids))
-            return False
-        checkpoint = _checkpoint_that_asked(history, self._name, self._path, ids)
-        if checkpoint is not None:
-            self._restore(checkpoint[0], self._answers(), checkpoint[1])
-        return checkpoint is not None
-
-    def _is_settled(self, history: History, ids: set[str]) -> bool:
-        """True: its newest checkpoint does not wait for `ids`, or all of them have been answered since."""
-        identity = self._name, self._path
-        newest = next((index for index, event in history.pauses() if _checkpoint_in(event, *identity)), None)
-        if newest is None:
-            return False
-        own = self._ctx.invocation_id
-        if all(history.is_answered_since(key, newest, except_in=own) for key in ids):
-            return True
-        return ids.isdisjoint(awaited_keys(history.events[newest]))
-
-    def _resume_from_checkpoint(self, agent: Any) -> bool:
-        checkpoints = self._ctx.checkpoints
-        state = (checkpoints.state_of(agent, self._ctx.branch) if checkpoints else None) or {}
-        checkpoint = checkpoint_in(state)
-        if checkpoint is None and CHECKPOINT in state:
-            raise WorkflowConfigurationError(
-                f"workflow {self._name!r} cannot be resumed: its stored checkpoint cannot be read; start again with a "
-                "text, and its nodes run anew"
-            )
-        if checkpoint is None or checkpoint["path"] != self._path:
-            return False
-        self._restore(checkpoint, {})
-        return True
-
     @property
     def is_over(self) -> bool:
         """True: no node runs, and none waits."""
@@ -326,7 +322,7 @@ class Walk:
                 "put the node back, or start again with a text instead of an answer"
             )
         run = NodeRun.of(entry, node, self._name, self._path)
-        run.output_for, run.outer_schema = self._output_of(node.name), self._schema_of(node.name)
+        self._set_outer_output(run)
         return run
 
     def _answers(self) -> dict[str, Any]:

@@ -63,7 +63,11 @@ class Workflow(BaseAgent):
         self._agents = {}
         for node in self._graph.nodes.values():
             self.adopt(node)
-            self._check_chat(node)
+            if isinstance(node, AgentNode) and node.chats and self._graph.predecessors[node.name] != [START]:
+                raise WorkflowConfigurationError(
+                    f"workflow {self.name!r}: the agent {node.name!r} has mode='chat': it talks with the user and "
+                    "takes no input, so it must follow START directly; write mode='single_turn' or mode='task'"
+                )
         if self.input_schema is not None:
             Shape(self.input_schema)
 
@@ -114,26 +118,23 @@ class Workflow(BaseAgent):
         if self.text_answers_input and (answer_content := self._as_answer(ctx)):
             yield Event(author="user", content=answer_content)
             ctx = replace_fields(ctx, user_content=answer_content)
-        walk = Walk(
-            self,
-            self.name,
-            self._graph,
-            ctx,
-            node.path,
-            node.output_for,
-            limit=self.max_concurrency,
-            output_schema=None if self.allow_multiple_outputs else self.output_schema,
-        )
-        if not walk.begin(self, node.input):
+        walk = Walk(self, ctx, node)
+        if not walk.begin():
             return
         # If all nodes had ended before the interruption, only the output is missing.
         if walk.is_over and len(walk.outputs) == 1:
             yield self._output(ctx, *walk.outputs.values())
-        async with aclosing(walk.events(self.max_steps)) as events:
+        async with aclosing(walk.events()) as events:
             async for event in events:
                 yield event
         if len(walk.outputs) > 1:
-            self._check_outputs(ctx, list(walk.outputs))
+            if not self.allow_multiple_outputs:
+                error = WorkflowConfigurationError(
+                    f"workflow {self.name!r}: the nodes {', '.join(walk.outputs)} each ended it with an output, and it "
+                    "can have only one; join them with a JoinNode, or write allow_multiple_outputs=True"
+                )
+                ctx.note_failure(error)
+                raise error
             if not walk.waits:
                 yield self._output(ctx, to_jsonable_python(walk.outputs))
 
@@ -142,16 +143,6 @@ class Workflow(BaseAgent):
         value = to_jsonable_python(fitting(self.output_schema, value, f"workflow {self.name!r}: its output"))
         info = NodeInfo(path=node.path, output_for=[node.path, *node.output_for])
         return Event(author=self.name, branch=ctx.branch, output=value, node_info=info)
-
-    def _check_outputs(self, ctx: InvocationContext, names: list[str]) -> None:
-        if self.allow_multiple_outputs:
-            return
-        error = WorkflowConfigurationError(
-            f"workflow {self.name!r}: the nodes {', '.join(names)} each ended it with an output, and it can have only "
-            "one; join them with a JoinNode, or write allow_multiple_outputs=True"
-        )
-        ctx.note_failure(error)
-        raise error
 
     def _current_node(self, ctx: InvocationContext) -> CurrentNode:
         """Itself as a node: its path, in other graphs if it is in one, and its input."""
@@ -184,13 +175,6 @@ class Workflow(BaseAgent):
         if question.response_schema.get("type", "string") != "string":
             return None
         return parts.content("user", [answer(question, text)])
-
-    def _check_chat(self, node: BaseNode) -> None:
-        if isinstance(node, AgentNode) and node.chats and self._graph.predecessors[node.name] != [START]:
-            raise WorkflowConfigurationError(
-                f"workflow {self.name!r}: the agent {node.name!r} has mode='chat': it talks with the user and takes "
-                "no input, so it must follow START directly; write mode='single_turn' or mode='task'"
-            )
 
 
 def _agents_in(node: BaseNode) -> Iterator[BaseAgent]:
