@@ -16,7 +16,7 @@ from adk_nb.events.event import Event, as_content
 from adk_nb.locations import warn
 from adk_nb.runtime import observer
 from adk_nb.runtime.checkpoints import ended
-from adk_nb.runtime.context import CallbackContext
+from adk_nb.runtime.context import CallbackContext, has_unstored
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_result, notify
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
@@ -296,9 +296,8 @@ class BaseAgent(BaseModel):
         context = CallbackContext(ctx)
         answer = await first_result(hooks, callback_context=context)
         content = None if answer is None else as_content(answer, role="model")
-        if content is None and not (
-            context.state.has_delta() or context.actions.artifact_delta or context.actions.render_ui_widgets
-        ):
+        # Looked at with an answer, too: it notes what was changed in place.
+        if not has_unstored(context) and content is None:
             return None
         return Event(
             author=self.name,

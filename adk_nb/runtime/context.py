@@ -443,6 +443,13 @@ def settle_state(context: Context) -> None:
         state.settle()
 
 
+def has_unstored(context: Context) -> bool:
+    """True if it has changes of the state, artifacts, widgets or a route that no event carries yet."""
+    settle_state(context)
+    actions = context.actions
+    return bool(actions.state_delta or actions.artifact_delta or actions.render_ui_widgets or actions.route is not None)
+
+
 def abandon(context: Context, function: str, outcome: Future[Any]) -> None:
     """Record that `function` still runs in another thread although its call has ended."""
     call_state(context).is_abandoned = True

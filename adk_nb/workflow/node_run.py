@@ -17,7 +17,7 @@ from adk_nb.events.event_actions import EventActions
 from adk_nb.events.graph_checkpoint import awaited_keys
 from adk_nb.events.request_input import RequestInput
 from adk_nb.events.requests import CREDENTIAL_REQUEST, INPUT_REQUEST
-from adk_nb.runtime.context import call_state, start_next_event
+from adk_nb.runtime.context import call_state, has_unstored, settle_state, start_next_event
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext
 from adk_nb.runtime.nested_calls import open_tasks
@@ -157,9 +157,7 @@ class NodeRun(RunState):
                     break
         finally:
             await values.aclose()
-        # Actions that no event has carried still have to be stored.
-        actions = context.actions
-        if actions.state_delta or actions.artifact_delta or actions.render_ui_widgets or actions.route is not None:
+        if has_unstored(context):
             yield self._event(actions=self._take_actions(context))
 
     async def _timed(self, work: AsyncGenerator[Any, None]) -> AsyncGenerator[Any, None]:
@@ -268,6 +266,7 @@ class NodeRun(RunState):
 
     def _take_actions(self, context: NodeContext) -> EventActions:
         """Move the context's pending actions into the next event."""
+        settle_state(context)
         actions = context.actions
         if actions.route is not None:
             self.route = actions.route

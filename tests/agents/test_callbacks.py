@@ -152,6 +152,16 @@ def test_what_agent_callbacks_write_stands_on_events_of_their_own():
     assert talk.stored().state == {"before": 1, "after": 1}
 
 
+def test_what_an_answering_callback_changes_in_place_is_kept() -> None:
+    def answer(callback_context: CallbackContext) -> types.Content:
+        callback_context.state["items"].append(2)
+        return words("answered")
+
+    talk = Talk(agent("never", before_agent_callback=answer), state={"items": [1]})
+    talk.say()
+    assert talk.stored().state == {"items": [1, 2]}
+
+
 def test_an_agent_callback_may_answer_with_plain_words():
     talk = Talk(agent("x", before_agent_callback=lambda callback_context: "closed today"))
 

@@ -198,6 +198,23 @@ def test_state_that_is_written_without_output_is_kept() -> None:
     assert talk.stored().state == {"k": 1}
 
 
+def test_state_that_is_changed_in_place_is_kept() -> None:
+    def first(ctx: Context) -> str:
+        ctx.state["items"] = [1]
+        return "on"
+
+    def silent(ctx: Context) -> None:
+        ctx.state["items"].append(2)
+
+    def last(ctx: Context) -> str:
+        ctx.state["items"].append(3)
+        return "done"
+
+    talk = Talk(Workflow(name="wf", edges=[(START, first, silent, last)]))
+    talk.say("q")
+    assert talk.stored().state == {"items": [1, 2, 3]}
+
+
 def test_a_route_that_is_chosen_after_the_output_is_taken() -> None:
     def choose(ctx: Context) -> Iterator[Any]:
         yield "q"
