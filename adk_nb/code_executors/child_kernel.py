@@ -180,7 +180,15 @@ class ChildKernel:
         finally:
             collecting.cancel()
         remaining = None if seconds is None else max(FILES_SECONDS, seconds - (time.monotonic() - start))
-        await self._take_files(output, remaining)
+        try:
+            async with asyncio.timeout(remaining):
+                limit = float("inf") if remaining is None else remaining
+                changed, skipped = await asyncio.to_thread(self._folder.take_changed, limit)
+            output.files += changed
+            output.skip(*skipped)
+        except (TimeoutError, OSError) as error:
+            reason = "it took too long to read them" if isinstance(error, TimeoutError) else error.strerror
+            output.fail(f"the files that the code wrote are not returned: {reason}")
         return output.result(exit_code)
 
     async def stop(self) -> None:
@@ -261,18 +269,6 @@ class ChildKernel:
         await asyncio.wait({collecting}, timeout=0.1)  # its last output may still arrive
         output.write_stderr(f"the kernel ended with {exit_text(exit_code)}; {LOST_NOTE}\n")
         return exit_code or 1
-
-    async def _take_files(self, output: Output, seconds: float | None) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                limit = float("inf") if seconds is None else seconds
-                files, skipped = await asyncio.to_thread(self._folder.take_changed, limit)
-        except (TimeoutError, OSError) as error:
-            reason = "it took too long to read them" if isinstance(error, TimeoutError) else error.strerror
-            output.fail(f"the files that the code wrote are not returned: {reason}")
-            return
-        output.files += files
-        output.skip(*skipped)
 
     def _image_name(self, extension: str) -> str:
         self._images += 1

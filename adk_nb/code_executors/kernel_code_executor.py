@@ -153,34 +153,24 @@ def _run_in_shell(code: str) -> CodeExecutionResult:
     exit_code = 0
     with require("IPython.utils.capture", package="ipython").capture_output() as captured:
         try:
-            value = _execute(shell.transform_cell(code), shell.user_ns)
-            if value is not None:
-                shell.display_pub.publish(*shell.display_formatter.format(value))
+            tree = ast.parse(shell.transform_cell(code), "<code>")
+            # As in a cell, the value of a last expression is displayed.
+            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+            exec(compile(tree, "<code>", "exec"), shell.user_ns)
+            if isinstance(last, ast.Expr):
+                value = eval(compile(ast.Expression(last.value), "<code>", "eval"), shell.user_ns)
+                if value is not None:
+                    shell.display_pub.publish(*shell.display_formatter.format(value))
         # Not KeyboardInterrupt: Ctrl-C stops the agent, too.
         except (Exception, SystemExit) as error:
             exit_code = 1
-            output.write_stderr("".join(traceback.format_exception(type(error), error, _own_traceback(error))))
+            # Without the frames of this file.
+            frame = error.__traceback__
+            while frame and frame.tb_frame.f_code.co_filename == __file__:
+                frame = frame.tb_next
+            output.write_stderr("".join(traceback.format_exception(type(error), error, frame)))
     output.write_stdout(captured.stdout)
     output.write_stderr(captured.stderr)
     for display in captured.outputs:
         output.add_display(display.data)
     return output.result(exit_code)
-
-
-def _execute(code: str, namespace: dict[str, Any]) -> Any:
-    """Execute `code`; return the value of its last expression, or None."""
-    tree = ast.parse(code, "<code>")
-    last = tree.body[-1] if tree.body else None
-    if not isinstance(last, ast.Expr):
-        return exec(compile(tree, "<code>", "exec"), namespace)
-    del tree.body[-1]
-    exec(compile(tree, "<code>", "exec"), namespace)
-    return eval(compile(ast.Expression(last.value), "<code>", "eval"), namespace)
-
-
-def _own_traceback(error: BaseException) -> Any:
-    """The traceback without the frames of this file."""
-    frame = error.__traceback__
-    while frame and frame.tb_frame.f_code.co_filename == __file__:
-        frame = frame.tb_next
-    return frame

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from pydantic_core import PydanticSerializationError
 
-from adk_nb import clock, types
+from adk_nb import clock
 from adk_nb.engines.dbos_worker import (
     APP,
     PACKAGE,
@@ -87,8 +87,23 @@ class DbosEngine:
                 resumed; or `run_config` is invalid.
         """
         self._dbos: Any = require("dbos", package=PACKAGE)
-        self._url = _normalize_url(db_url)
-        _check_runner(runner)
+        self._url = _normalized_url(db_url)
+        if not isinstance(runner, Runner):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"DbosEngine needs a Runner, got {runner!r:.60}; "
+                "write DbosEngine(Runner(app_name=..., agent=..., session_service=...), db_url)"
+            )
+        if not isinstance(runner.session_service, Journal):
+            raise ConfigurationError(
+                f"{type(runner.session_service).__name__} has no journal from which another worker could resume; "
+                "use DatabaseSessionService('postgresql://...')"
+            )
+        resumable = runner.app is not None and runner.app.is_resumable
+        if not resumable and _runs_others(runner.agent):
+            raise ConfigurationError(
+                f"no worker could resume a run of {runner.agent.name!r}: its app stores no checkpoints; "
+                "write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
+            )
         run_config = run_config or RunConfig()
         check_run_config(run_config, None)
         self._queue = f"{APP} {runner.app_name}"
@@ -123,10 +138,21 @@ class DbosEngine:
         """
         run_id = clock.new_id() if run_id is None else run_id
         _check_ids(user_id=user_id, session_id=session_id, run_id=run_id)
+        message = as_content(new_message)
+        for part in message.parts or ():
+            if part.function_response and part.function_response.name == CREDENTIAL_REQUEST:
+                raise InputError(
+                    "this message contains a credential, which the database of runs must not store; send it through "
+                    "the runner itself: runner.run_async(new_message=...)"
+                )
+        try:
+            message_json = message.model_dump_json(exclude_none=True)
+        except PydanticSerializationError as error:
+            raise InputError(f"a message is stored as JSON, which cannot hold this: {error!s:.200}") from error
         request = {
             "user_id": user_id,
             "session_id": session_id,
-            "message": _message_json(as_content(new_message)),
+            "message": message_json,
             "state_delta": plain_json(state_delta, "state_delta of a run"),
         }
         # A partition per session: DBOS executes one run of a partition at a time.
@@ -152,7 +178,19 @@ class DbosEngine:
                         return rows[0]
 
         if earlier := await self._query(enqueue):
-            self._check_equal(earlier, request)
+            match earlier.input:
+                case {"args": [{"message": str()} as stored, *_]}:
+                    differing = [name for name in request if _comparable(stored, name) != _comparable(request, name)]
+                case _:  # the row was altered
+                    differing = [*request]
+            if earlier.queue_name != self._queue:
+                differing.insert(0, "app")
+            if differing:
+                raise InputError(
+                    f"run_id {run_id!r:.80} is that of another request, with another {', '.join(differing)}; nothing "
+                    f"was started for user {user_id!r:.80} in session {session_id!r:.80}. Write an unused run_id, or "
+                    "none; to repeat a request, send it unchanged"
+                )
         return run_id
 
     async def wait(self, run_id: str) -> Outcome:
@@ -206,22 +244,6 @@ class DbosEngine:
             await asyncio.to_thread(worker.leave)
         await self.close()
 
-    def _check_equal(self, earlier: Any, request: dict[str, Any]) -> None:
-        """Raise InputError if the run `earlier` was started with another request."""
-        match earlier.input:
-            case {"args": [{"message": str()} as stored, *_]}:
-                differing = [name for name in request if _comparable(stored, name) != _comparable(request, name)]
-            case _:  # the row was altered
-                differing = [*request]
-        if earlier.queue_name != self._queue:
-            differing.insert(0, "app")
-        if differing:
-            raise InputError(
-                f"run_id {earlier.workflow_id!r:.80} is that of another request, with another {', '.join(differing)}; "
-                f"nothing was started for user {request['user_id']!r:.80} in session {request['session_id']!r:.80}. "
-                "Write an unused run_id, or none; to repeat a request, send it unchanged"
-            )
-
     async def _row(self, run_id: str) -> Any:
         _check_ids(run_id=run_id)
         rows = await self._query(lambda client: client.list_workflows(workflow_ids=[run_id], load_input=False))
@@ -269,19 +291,6 @@ def _check_ids(**ids: Any) -> None:
             raise InputError(f"the {name} of a run must be non-empty text, got {value!r:.80}")
 
 
-def _message_json(message: types.Content) -> str:
-    for part in message.parts or ():
-        if part.function_response and part.function_response.name == CREDENTIAL_REQUEST:
-            raise InputError(
-                "this message contains a credential, which the database of runs must not store; send it through the "
-                "runner itself: runner.run_async(new_message=...)"
-            )
-    try:
-        return message.model_dump_json(exclude_none=True)
-    except PydanticSerializationError as error:
-        raise InputError(f"a message is stored as JSON, which cannot hold this: {error!s:.200}") from error
-
-
 def _comparable(request: Any, name: str) -> str:
     """A field as text that is the same for the same JSON."""
     value = request.get(name)
@@ -289,6 +298,19 @@ def _comparable(request: Any, name: str) -> str:
         with suppress(ValueError):  # the row was altered
             value = json.loads(value)
     return json.dumps(value, sort_keys=True)
+
+
+def _normalized_url(url: str) -> str:
+    """`url` with the driver that DBOS installs."""
+    sqlalchemy: Any = require("sqlalchemy", package=PACKAGE)
+    try:
+        parsed = sqlalchemy.make_url(url)
+    except sqlalchemy.exc.ArgumentError:
+        parsed = None
+    if parsed is None or not parsed.drivername.startswith("postgres") or not parsed.database:
+        raise InputError("workers share a PostgreSQL database; write postgresql://user:password@host/database")
+    remember(parsed.password, quote(parsed.password or ""))
+    return str(parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False))
 
 
 def _outcome(row: Any) -> Outcome | None:
@@ -304,38 +326,6 @@ def _outcome(row: Any) -> Outcome | None:
             return Outcome(status="cancelled")
         case _:
             return None
-
-
-def _normalize_url(url: str) -> str:
-    """`url` with the driver that DBOS installs."""
-    sqlalchemy: Any = require("sqlalchemy", package=PACKAGE)
-    try:
-        parsed = sqlalchemy.make_url(url)
-    except sqlalchemy.exc.ArgumentError:
-        parsed = None
-    if parsed is None or not parsed.drivername.startswith("postgres") or not parsed.database:
-        raise InputError("workers share a PostgreSQL database; write postgresql://user:password@host/database")
-    remember(parsed.password, quote(parsed.password or ""))
-    return str(parsed.set(drivername="postgresql+psycopg").render_as_string(hide_password=False))
-
-
-def _check_runner(runner: Any) -> None:
-    if not isinstance(runner, Runner):
-        raise ConfigurationError(
-            f"DbosEngine needs a Runner, got {runner!r:.60}; "
-            "write DbosEngine(Runner(app_name=..., agent=..., session_service=...), db_url)"
-        )
-    if not isinstance(runner.session_service, Journal):
-        raise ConfigurationError(
-            f"{type(runner.session_service).__name__} has no journal from which another worker could resume; "
-            "use DatabaseSessionService('postgresql://...')"
-        )
-    resumable = runner.app is not None and runner.app.is_resumable
-    if not resumable and _runs_others(runner.agent):
-        raise ConfigurationError(
-            f"no worker could resume a run of {runner.agent.name!r}: its app stores no checkpoints; "
-            "write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
-        )
 
 
 def _runs_others(agent: Any) -> bool:

@@ -59,11 +59,13 @@ def _error_text(error: Any) -> str:
 
 def refuse_pickles() -> None:
     """Disable unpickling by DBOS in this process: each row selects its own serializer."""
-    require("dbos._serialization", package=PACKAGE).DBOSDefaultSerializer.deserialize = _refuse_pickle
 
+    def refuse(_: str) -> Any:
+        raise StorageError(
+            "a row of DBOS is marked as a pickle and was not read; find what else writes to the database"
+        )
 
-def _refuse_pickle(_: str) -> Any:
-    raise StorageError("a row of DBOS is marked as a pickle and was not read; find what else writes to the database")
+    require("dbos._serialization", package=PACKAGE).DBOSDefaultSerializer.deserialize = refuse
 
 
 def _shorten_record(record: logging.LogRecord) -> bool:
@@ -97,15 +99,6 @@ class Worker:
             ConfigurationError: This process already uses DBOS.
             StorageError: The database could not be reached.
         """
-        try:
-            self._locks.acquire_own(self.id)
-            self._launch()
-        except BaseException:
-            self._end(0)
-            raise
-        self._watcher.start()
-
-    def _launch(self) -> None:
         config = {
             "name": APP,
             "system_database_url": self._url,
@@ -114,20 +107,26 @@ class Worker:
             "serializer": JsonSerializer(),
             "log_level": "WARNING",
         }
-        self._dbos(config=config)
-        _dbos_logger.addFilter(_shorten_record)
-        # DBOS has one object per process, and ignores the settings of a second.
-        if self._dbos.executor_id != self.id:
-            raise ConfigurationError("this process uses DBOS already; start the worker in a process of its own")
 
         # DBOS sets attributes on the function, so each worker needs its own.
         async def run(request: dict[str, Any]) -> dict[str, Any]:
             """Execute a run, or resume it."""
             return {"invocation_id": await self._runs.run(self._dbos.workflow_id, request)}
 
-        self._dbos.workflow(name=WORKFLOW, max_recovery_attempts=_MAX_ATTEMPTS)(run)
-        self._dbos.listen_queues([self._queue])
-        self._dbos.launch()
+        try:
+            self._locks.acquire_own(self.id)
+            self._dbos(config=config)
+            _dbos_logger.addFilter(_shorten_record)
+            # DBOS has one object per process, and ignores the settings of a second.
+            if self._dbos.executor_id != self.id:
+                raise ConfigurationError("this process uses DBOS already; start the worker in a process of its own")
+            self._dbos.workflow(name=WORKFLOW, max_recovery_attempts=_MAX_ATTEMPTS)(run)
+            self._dbos.listen_queues([self._queue])
+            self._dbos.launch()
+        except BaseException:
+            self._end(0)
+            raise
+        self._watcher.start()
 
     def leave(self) -> None:
         """Accept no more runs, wait for running ones, and release the rest to other workers."""
@@ -144,35 +143,28 @@ class Worker:
         self._locks.close()
 
     def _watch(self) -> None:
+        """Resume the runs of dead workers, and stop cancelled ones."""
         failures = (StorageError, self._locks.errors, require("dbos", package=PACKAGE).error.DBOSException)
+        without_data = {"load_input": False, "load_output": False}
         while not self._stop.wait(CHECK_SECONDS):
             try:
                 self._locks.acquire_own(self.id)
-                self._recover_dead_workers()
-                self._stop_cancelled()
+                pending = self._dbos.list_workflows(
+                    status="PENDING", queue_name=self._queue, app_version=VERSION, **without_data
+                )
+                for worker_id in {workflow.executor_id or "" for workflow in pending} - {self.id}:
+                    # Held during the recovery, so that no other worker takes over the same runs.
+                    if self._locks.try_acquire(worker_id):
+                        logger.warning("worker %r is dead: another worker resumes its runs", worker_id)
+                        try:
+                            self._dbos._recover_pending_workflows([worker_id])
+                        finally:
+                            self._locks.release(worker_id)
+                if run_ids := self._runs.running():
+                    for workflow in self._dbos.list_workflows(workflow_ids=run_ids, status="CANCELLED", **without_data):
+                        self._runs.stop(workflow.workflow_id)
             except failures as error:
                 logger.warning("worker %r could not check other workers: %s", self.id, unreachable_error(error))
-
-    def _recover_dead_workers(self) -> None:
-        pending = self._dbos.list_workflows(
-            status="PENDING", queue_name=self._queue, app_version=VERSION, load_input=False, load_output=False
-        )
-        for worker_id in {workflow.executor_id or "" for workflow in pending} - {self.id}:
-            # Held during the recovery, so that no other worker takes over the same runs.
-            if self._locks.try_acquire(worker_id):
-                logger.warning("worker %r is dead: another worker resumes its runs", worker_id)
-                try:
-                    self._dbos._recover_pending_workflows([worker_id])
-                finally:
-                    self._locks.release(worker_id)
-
-    def _stop_cancelled(self) -> None:
-        if run_ids := self._runs.running():
-            cancelled = self._dbos.list_workflows(
-                workflow_ids=run_ids, status="CANCELLED", load_input=False, load_output=False
-            )
-            for workflow in cancelled:
-                self._runs.stop(workflow.workflow_id)
 
 
 class _Locks:

@@ -74,11 +74,9 @@ class KeyedRuns:
         async with aclosing(events):
             async for event in events:
                 invocation_id = event.invocation_id
-        # Without an event: the run had ended before, and only its outcome was lost.
-        return invocation_id or await self._finished_invocation(run_id, owner)
-
-    async def _finished_invocation(self, run_id: str, owner: dict[str, Any]) -> str:
-        """The invocation of a run that had ended before its outcome was stored."""
+        if invocation_id:
+            return invocation_id
+        # The run had ended before, and only its outcome was lost.
         runner = self._runner
         session = await runner.session_service.get_session(app_name=runner.app_name, **owner)
         return (History(session.events).run_with_key(run_id) if session else None) or ""

@@ -84,23 +84,16 @@ async def run_activity(attempt: Callable[[], Awaitable[T]], activity: ActivityCo
 
 
 def _is_transient(error: BaseException) -> bool:
-    status = _http_status(error)
-    # An answer with a status decides: the connection worked, whatever class the error has.
+    # The status of a client's error, under the attribute names of common clients. It decides, if there is one: the
+    # connection worked, whatever class the error has.
+    response: Any = getattr(error, "response", None)
+    values = [getattr(value, name, None) for value in (error, response) for name in ("status_code", "status", "code")]
+    status = next((value for value in values if isinstance(value, int) and 100 <= value <= 599), None)
     if status is not None:
         return status in (408, 425, 429) or status >= 500
-    return isinstance(error, ModelTimeoutError | ServiceUnreachable) or _is_connection_error(error)
-
-
-def _is_connection_error(error: BaseException) -> bool:
-    """True for the system's connection errors, and for client errors caused by one."""
+    if isinstance(error, ModelTimeoutError | ServiceUnreachable):
+        return True
     # HTTP clients wrap the system's error, some of them several times.
     while not isinstance(error, OSError) and error.__cause__ is not None:
         error = error.__cause__
     return isinstance(error, OSError) and not isinstance(error, _FILE_ERRORS)
-
-
-def _http_status(error: BaseException) -> int | None:
-    """The HTTP status of a client's error, under the attribute names of common clients."""
-    response: Any = getattr(error, "response", None)
-    values = [getattr(value, name, None) for value in (error, response) for name in ("status_code", "status", "code")]
-    return next((value for value in values if isinstance(value, int) and 100 <= value <= 599), None)

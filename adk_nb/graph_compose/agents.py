@@ -81,13 +81,26 @@ class ServiceAgent(LlmAgent):
         own_ctx = replace(ctx, session=session_for(ctx.session, self))
         # The service ended its task with the question: it is not called again for the answer.
         if last_event := self._final_event_before_answer(own_ctx.session):
-            yield self._exit_event(ctx, last_event)
+            metadata = {
+                name: True for name in (EXIT_FLOW, ESCALATE) if (last_event.custom_metadata or {}).get(name) is True
+            }
+            final: dict[str, Any] = {self.output_key: last_event.text} if self.output_key and last_event.text else {}
+            actions = EventActions(state_delta=final, escalate=metadata.get(ESCALATE))
+            yield Event(author=self.name, branch=ctx.branch, custom_metadata=metadata, actions=actions)
             return
+        # Where a parent chooses when this agent runs, the user's next message would not reach it.
+        chooser = self.parent_agent
+        while chooser is not None and not chooser.runs_others:
+            chooser = chooser.parent_agent
         unsaved = ""
         async with aclosing(super()._run_async_impl(own_ctx)) as events:
             async for event in events:
-                if (event.custom_metadata or {}).get(WAIT_FOR_USER_INPUT) is True and self._has_choosing_parent():
-                    _request_reply(event)
+                if chooser is not None and (event.custom_metadata or {}).get(WAIT_FOR_USER_INPUT) is True:
+                    # A request, so that the message answers it, wherever the agent is in the tree.
+                    call_id = new_call_id()
+                    call = types.FunctionCall(id=call_id, name=ASK_A_PERSON, args={"message": event.text, CHAT: True})
+                    event.content = types.Content(role="model", parts=[*event.parts, types.Part(function_call=call)])
+                    event.long_running_tool_ids = {*(event.long_running_tool_ids or ()), call_id}
                 yield event
                 if not event.partial:
                     # No service appends to the copy, and the next request needs the event.
@@ -95,8 +108,7 @@ class ServiceAgent(LlmAgent):
                     calls = event.get_function_calls() and ends_turn(event.custom_metadata or {})
                     unsaved = event.text if calls and not event.long_running_tool_ids else unsaved
         if self.output_key and unsaved:  # text beside calls is no final answer, and none follows
-            delta: dict[str, Any] = {self.output_key: unsaved}
-            yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=delta))
+            yield _state_event(self, ctx, {self.output_key: unsaved})
 
     def _final_event_before_answer(self, session: Session) -> Event | None:
         """The event that asked the user and ended the agent's task, if the user has answered now."""
@@ -106,21 +118,6 @@ class ServiceAgent(LlmAgent):
                 metadata = event.custom_metadata or {}
                 return event if metadata.get(EXIT_FLOW) is True or metadata.get(ESCALATE) is True else None
         return None
-
-    def _exit_event(self, ctx: InvocationContext, last_event: Event) -> Event:
-        metadata = {
-            name: True for name in (EXIT_FLOW, ESCALATE) if (last_event.custom_metadata or {}).get(name) is True
-        }
-        delta: dict[str, Any] = {self.output_key: last_event.text} if self.output_key and last_event.text else {}
-        actions = EventActions(state_delta=delta, escalate=metadata.get(ESCALATE))
-        return Event(author=self.name, branch=ctx.branch, custom_metadata=metadata, actions=actions)
-
-    def _has_choosing_parent(self) -> bool:
-        """True if a parent chooses when this agent runs: the user's next message would not reach it."""
-        parent = self.parent_agent
-        while parent is not None and not parent.runs_others:
-            parent = parent.parent_agent
-        return parent is not None
 
 
 class GraphSequence(SequentialAgent):
@@ -166,31 +163,20 @@ class GraphLoop(LoopAgent):
         yield _state_event(self, ctx, delta)
 
     def _end_events(self, ctx: InvocationContext, reason: str, last_text: str) -> Iterable[Event]:
+        delta: dict[str, Any] = {EXIT_REASON: _REASONS.get(reason, reason), ITERATION: DELETED}
         # An inner loop has overwritten the pass of the outer one.
-        delta: dict[str, Any] = {EXIT_REASON: _REASONS.get(reason, reason), ITERATION: self._outer_pass(ctx)}
+        if outer_loop := enclosing_loop(self):
+            deltas = (
+                event.actions.state_delta for event in reversed(ctx.session.events) if event.author == outer_loop.name
+            )
+            delta[ITERATION] = next((earlier[ITERATION] for earlier in deltas if ITERATION in earlier), DELETED)
         if self.output_key and last_text:
             delta[self.output_key] = last_text
         yield _state_event(self, ctx, delta)
 
-    def _outer_pass(self, ctx: InvocationContext) -> Any:
-        """The current pass of the enclosing loop. Without one, the key is deleted."""
-        outer_loop = enclosing_loop(self)
-        for event in reversed(ctx.session.events) if outer_loop else ():
-            if outer_loop and event.author == outer_loop.name and ITERATION in event.actions.state_delta:
-                return event.actions.state_delta[ITERATION]
-        return DELETED
-
 
 def _state_event(agent: BaseAgent, ctx: InvocationContext, delta: dict[str, Any]) -> Event:
     return Event(author=agent.name, branch=ctx.branch, actions=EventActions(state_delta=delta))
-
-
-def _request_reply(event: Event) -> None:
-    """Add a request to the event, so that the user's next message answers it, wherever the agent is in the tree."""
-    key = new_call_id()
-    call = types.FunctionCall(id=key, name=ASK_A_PERSON, args={"message": event.text, CHAT: True})
-    event.content = types.Content(role="model", parts=[*event.parts, types.Part(function_call=call)])
-    event.long_running_tool_ids = {*(event.long_running_tool_ids or ()), key}
 
 
 def session_for(session: Session, agent: BaseAgent) -> Session:
@@ -200,17 +186,28 @@ def session_for(session: Session, agent: BaseAgent) -> Session:
     documentation, in which the third agent of a sequence, and an agent in a loop's third pass, get only the user's
     message; results of other agents reach it through the state.
     """
-    events, calls = history_of(session).events, set[str | None]()
-    start_index = _pass_start(agent, events)
+    events, own_calls, start_index = history_of(session).events, set[str | None](), 0
+    if loop := enclosing_loop(agent):
+        indexes = range(len(events) - 1, -1, -1)
+        starts = (
+            index
+            for index in indexes
+            if events[index].author == loop.name and isinstance(events[index].actions.state_delta.get(ITERATION), int)
+        )
+        start_index = next(starts, 0)
     visible: list[Event] = []
     for index, event in enumerate(events):
         if event.author == agent.name:
-            if index < start_index:
-                continue
-            calls.update(call.id for call in event.get_function_calls())
-        elif not (_is_user_message_for(event, calls) if event.author == "user" else _transfers_to(event, agent)):
-            continue
-        visible.append(event)
+            is_visible = index >= start_index
+            own_calls.update(call.id for call in event.get_function_calls() if is_visible)
+        elif event.author == "user":
+            # Messages, and responses to the agent's own calls.
+            responses = event.get_function_responses()
+            is_visible = not responses or any(response.id in own_calls for response in responses)
+        else:
+            is_visible = _transfers_to(event, agent)
+        if is_visible:
+            visible.append(event)
     return session.model_copy(update={"events": visible, "views": {}})
 
 
@@ -220,24 +217,6 @@ def enclosing_loop(agent: BaseAgent) -> LoopAgent | None:
     while parent is not None and not isinstance(parent, LoopAgent):
         parent = parent.parent_agent
     return parent
-
-
-def _pass_start(agent: BaseAgent, events: list[Event]) -> int:
-    loop = enclosing_loop(agent)
-    if loop is None:
-        return 0
-    starts = (
-        index
-        for index in range(len(events) - 1, -1, -1)
-        if events[index].author == loop.name and isinstance(events[index].actions.state_delta.get(ITERATION), int)
-    )
-    return next(starts, 0)
-
-
-def _is_user_message_for(event: Event, calls: set[str | None]) -> bool:
-    """True for messages of the user, and for responses to the agent's own calls."""
-    responses = event.get_function_responses()
-    return not responses or any(response.id in calls for response in responses)
 
 
 def _transfers_to(event: Event, agent: BaseAgent) -> bool:

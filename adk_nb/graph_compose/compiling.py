@@ -23,7 +23,6 @@ from adk_nb.graph_compose.configs import (
     LoopAgentConfig,
     ParallelAgentConfig,
     SequentialAgentConfig,
-    ToolConfig,
     WorkflowConfig,
 )
 from adk_nb.graph_compose.running import WorkflowPlugin
@@ -36,6 +35,7 @@ from adk_nb.runtime.nested_calls import TRANSFER
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.web_access import WebAccess
 
+Container = SequentialAgentConfig | ParallelAgentConfig | LoopAgentConfig
 MAX_AGENTS = 1_000
 """Agents in one tree: repeated references multiply with each level of containers."""
 
@@ -83,7 +83,10 @@ class _Compiler:
         fields: dict[str, Any] = {
             "name": self._name(key),
             "id": key,
-            "sub_agents": [self.agent(agent_id) for agent_id in _sub_agent_ids(config)],
+            "sub_agents": [
+                self.agent(reference.agent_id)
+                for reference in (config.sub_agents if isinstance(config, Container) else ())
+            ],
         }
         if isinstance(config, LoopAgentConfig):
             return GraphLoop(
@@ -163,20 +166,11 @@ class _Compiler:
         return name
 
 
-def _sub_agent_ids(config: AgentConfig) -> list[str]:
-    if isinstance(config, SequentialAgentConfig | ParallelAgentConfig | LoopAgentConfig):
-        return [reference.agent_id for reference in config.sub_agents]
-    return []
-
-
 def _to_identifier(key: str, kind: str) -> str:
     """An identifier made from `key`; never `user`, a reserved author."""
     name = re.sub(r"\W+", "_", key).strip("_") or kind
     is_valid = name.isidentifier() and not keyword.iskeyword(name) and name != "user" and name.isascii()
     return name if is_valid else f"{kind}_{re.sub(r'[^0-9A-Za-z_]+', '_', name)}".rstrip("_")
-
-
-Container = SequentialAgentConfig | ParallelAgentConfig | LoopAgentConfig
 
 
 def check_workflow(workflow: WorkflowConfig) -> None:
@@ -214,26 +208,23 @@ class _Checker:
             self._refuse("it has no root agent; write .root_agent('...'), in JSON rootAgentId: one of its agents")
         self._check_agent_exists(workflow.root_agent_id, "its root agent")
         for tool in workflow.global_tools:
-            self._check_tool(tool)
+            label = f"tool {tool.id!r}"
+            if tool.id == TRANSFER or tool.id.startswith(RESERVED):
+                self._refuse(f"{label} has a reserved id; give it another id")
+            if isinstance(tool, AgentToolConfig):
+                self._check_agent_exists(tool.target_agent_id, label)
+            if isinstance(tool, HttpToolConfig):
+                self._check_http(tool.http_config, label)
+                if tool.parameters is not None and tool.parameters.get("type", "object") != "object":
+                    self._refuse(
+                        f"parameters of {label} must be a JSON schema such as {{'type': 'object', 'properties': "
+                        f"{{...}}}}, got {tool.parameters!r:.80}"
+                    )
         for agent in workflow.agents:
             for config in (agent, *nested_agents(agent)):
                 self._check_agent(config)
         # Last: it follows references, whose targets the checks above require to exist.
         self._check_acyclic(workflow.root_agent_id, ())
-
-    def _check_tool(self, tool: ToolConfig) -> None:
-        label = f"tool {tool.id!r}"
-        if tool.id == TRANSFER or tool.id.startswith(RESERVED):
-            self._refuse(f"{label} has a reserved id; give it another id")
-        if isinstance(tool, AgentToolConfig):
-            self._check_agent_exists(tool.target_agent_id, label)
-        if isinstance(tool, HttpToolConfig):
-            self._check_http(tool.http_config, label)
-            if tool.parameters is not None and tool.parameters.get("type", "object") != "object":
-                self._refuse(
-                    f"parameters of {label} must be a JSON schema such as {{'type': 'object', 'properties': {{...}}}}, "
-                    f"got {tool.parameters!r:.80}"
-                )
 
     def _check_http(self, http: HttpConfig, owner: str) -> None:
         label = f"workflow {self._workflow.name!r}: {owner}"
@@ -241,30 +232,25 @@ class _Checker:
         check_template([http.url, http.headers, http.body], label)
 
     def _check_agent(self, agent: AgentConfig) -> None:
+        label = f"agent {agent.id!r}"
         if isinstance(agent, LlmAgentConfig):
-            self._check_llm_agent(agent)
+            if (agent.http_config is None) == (agent.model is None):
+                self._refuse(
+                    f"{label} needs either a service or a model; write httpConfig={{'url': 'https://...'}} or model=..."
+                )
+            if agent.http_config:
+                self._check_http(agent.http_config, label)
+            for name in agent.tools:
+                if name not in self._tools:
+                    self._refuse_reference("tool", name, label, self._tools, ".http_tool(create_http_tool(id=")
         if isinstance(agent, LoopAgentConfig) and agent.loop_exit_condition is not None:
             try:
                 Expression(agent.loop_exit_condition, ("session_state",))
             except ConfigurationError as error:
-                self._refuse(f"loopExitCondition of agent {agent.id!r}: {error}")
+                self._refuse(f"loopExitCondition of {label}: {error}")
         if isinstance(agent, Container):
             for reference in agent.sub_agents:
-                self._check_agent_exists(reference.agent_id, f"agent {agent.id!r}")
-
-    def _check_llm_agent(self, agent: LlmAgentConfig) -> None:
-        if (agent.http_config is None) == (agent.model is None):
-            self._refuse(
-                f"agent {agent.id!r} needs either a service or a model; write httpConfig={{'url': 'https://...'}} "
-                "or model=..."
-            )
-        if agent.http_config:
-            self._check_http(agent.http_config, f"agent {agent.id!r}")
-        for name in agent.tools:
-            if name not in self._tools:
-                self._refuse_reference(
-                    "tool", name, f"agent {agent.id!r}", self._tools, ".http_tool(create_http_tool(id="
-                )
+                self._check_agent_exists(reference.agent_id, label)
 
     def _check_agent_exists(self, name: str, referrer: str) -> None:
         if name not in self._agents:
@@ -288,17 +274,14 @@ class _Checker:
         # After the cycle check: an agent that is on the path now is not yet in this set.
         if name in self._acyclic:
             return
-        for next_id in self._references(self._agents[name]):
+        agent = self._agents[name]
+        next_ids = [reference.agent_id for reference in (agent.sub_agents if isinstance(agent, Container) else ())]
+        for config in (agent, *nested_agents(agent)):
+            tools = [self._tools[key] for key in config.tools] if isinstance(config, LlmAgentConfig) else []
+            next_ids += [tool.target_agent_id for tool in tools if isinstance(tool, AgentToolConfig)]
+        for next_id in next_ids:
             self._check_acyclic(next_id, (*path, name))
         self._acyclic.add(name)
-
-    def _references(self, agent: AgentConfig) -> Iterator[str]:
-        if isinstance(agent, Container):
-            yield from (reference.agent_id for reference in agent.sub_agents)
-        for config in (agent, *nested_agents(agent)):
-            for name in config.tools if isinstance(config, LlmAgentConfig) else ():
-                if isinstance(tool := self._tools[name], AgentToolConfig):
-                    yield tool.target_agent_id
 
     def _refuse(self, problem: str) -> NoReturn:
         raise ConfigurationError(f"workflow {self._workflow.name!r}: {problem}")

@@ -36,12 +36,11 @@ def _parse_seconds(value: Any) -> Any:
     return float(match[1]) * _UNITS[match[2]]
 
 
-def _format_seconds(seconds: float) -> str:
-    return f"{seconds:.6f}".rstrip("0").rstrip(".") + "s"
-
-
 Seconds = Annotated[
-    float, BeforeValidator(_parse_seconds), Field(gt=0), PlainSerializer(_format_seconds, when_used="json")
+    float,
+    BeforeValidator(_parse_seconds),
+    Field(gt=0),
+    PlainSerializer(lambda seconds: f"{seconds:.6f}".rstrip("0").rstrip(".") + "s", when_used="json"),
 ]
 
 
@@ -287,14 +286,14 @@ def make_config(kind: type[Any], record: Mapping[str, Any] | None, fields: Mappi
         return kind.model_validate(values)
     except ValidationError as error:
         field_names = [to_camel(name) for name in kind.model_fields]
-        problems = field_errors(error, field_names, lambda name: _unknown_field_message(name, field_names))
+
+        def unknown(name: str) -> str:
+            message = unknown_field(name, field_names)
+            return message if message.endswith("?") else f"{message}; the fields are {', '.join(field_names)}"
+
+        problems = field_errors(error, field_names, unknown)
         # Not chained: pydantic's own message may quote a header.
         raise ConfigurationError(f"{label}: {hidden(problems)}") from None
-
-
-def _unknown_field_message(name: str, field_names: list[str]) -> str:
-    message = unknown_field(name, field_names)
-    return message if message.endswith("?") else f"{message}; the fields are {', '.join(field_names)}"
 
 
 def make_config_of_type(value: Any, type_names: tuple[str, ...]) -> Any:

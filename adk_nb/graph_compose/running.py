@@ -197,20 +197,29 @@ class WorkflowHandle:
     def _result(self, session: Session, events: Sequence[Event]) -> WorkflowResult:
         interrupts = history_of(session).interrupts()
         error_event = next((event for event in reversed(events) if event.error_code), None)
-        exit_flow = any(exits(event, agent) for event in events for agent in self._top_agents())
+        top_agents = self._root.sub_agents if self._root.runs_others else [self._root]
+        exit_flow = any(exits(event, agent) for event in events for agent in top_agents)
         # A single agent that has not ended its task waits for the next message.
         is_open_ended = not (self._root.runs_others or exit_flow or error_event)
         is_chat_open = any(_is_chat(interrupt) for interrupt in interrupts) or any(
-            _requests_user_input(event) for event in events
+            (event.custom_metadata or {}).get(WAIT_FOR_USER_INPUT) is True for event in events
         )
         is_approval_open = any(not _is_chat(interrupt) for interrupt in interrupts)
         is_open = not error_event and (is_chat_open or is_approval_open or is_open_ended)
         is_limit_reached = is_open and self._max_cycles is not None and count_turns(session) >= self._max_cycles
+        error_details: dict[str, Any] | None = None
+        if error_event:
+            agent = self._root.find_agent(error_event.author)
+            error_details = {
+                "error_code": error_event.error_code,
+                "error_message": error_event.error_message,
+                "agent": workflow_id(agent) if agent else error_event.author,
+            }
         return WorkflowResult(
             workflow_id=self.workflow_id,
             final_response_text=next((event.text for event in reversed(events) if event.is_answer()), ""),
             session_state=dict(session.state),
-            error_details=error_event and self._error_details(error_event),
+            error_details=error_details,
             internal_exit_flow=exit_flow and not is_approval_open,
             internal_wait_for_user_input=is_open and not is_limit_reached and not is_approval_open,
             is_waiting_for_confirmation=is_approval_open and not is_limit_reached,
@@ -218,21 +227,9 @@ class WorkflowHandle:
             terminated_by_global_limit=is_limit_reached,
         )
 
-    def _error_details(self, event: Event) -> dict[str, Any]:
-        agent = self._root.find_agent(event.author)
-        agent_id = workflow_id(agent) if agent else event.author
-        return {"error_code": event.error_code, "error_message": event.error_message, "agent": agent_id}
-
-    def _top_agents(self) -> list[BaseAgent]:
-        return list(self._root.sub_agents) if self._root.runs_others else [self._root]
-
 
 def _is_chat(interrupt: Interrupt) -> bool:
     return bool((interrupt.call.args or {}).get(CHAT))
-
-
-def _requests_user_input(event: Event) -> bool:
-    return (event.custom_metadata or {}).get(WAIT_FOR_USER_INPUT) is True
 
 
 def _response_part(interrupt: Interrupt, response: dict[str, Any]) -> types.Part:
@@ -278,18 +275,19 @@ class WorkflowPlugin(BasePlugin):
             messages = sum(1 for user_event in history_of(session).events if user_event.author == "user")
             counts[MESSAGE_COUNT] = messages
         if event.author in self._agents and _is_model_event(event):
-            counts[CYCLE_COUNT] = self._counted_cycles(session) + 1
+            # From the last count of this plugin: tools and agents may overwrite the state key.
+            counted = (
+                earlier.actions.state_delta[CYCLE_COUNT]
+                for earlier in history_of(session).newest()
+                if earlier.author in self._agents
+                and _is_model_event(earlier)
+                and CYCLE_COUNT in earlier.actions.state_delta
+            )
+            counts[CYCLE_COUNT] = next(counted, 0) + 1
         if not counts:
             return None
         actions = event.actions.model_copy(update={"state_delta": event.actions.state_delta | counts})
         return event.model_copy(update={"actions": actions})
-
-    def _counted_cycles(self, session: Session) -> int:
-        """The last count of this plugin: tools and agents may overwrite the state key."""
-        for event in history_of(session).newest():
-            if event.author in self._agents and _is_model_event(event) and CYCLE_COUNT in event.actions.state_delta:
-                return event.actions.state_delta[CYCLE_COUNT]
-        return 0
 
 
 def _is_nested_run(ctx: InvocationContext) -> bool:

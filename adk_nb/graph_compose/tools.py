@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, cast
 
@@ -63,7 +64,10 @@ class HttpTool(BaseTool):
         self._secrets = secrets
         self._workflow = workflow
         self._ids = ids
-        self._validator = _make_validator(config.parameters) if config.parameters else None
+        self._validator: JsonArguments | None = None
+        if config.parameters:
+            with suppress(MissingExtraError):  # the service validates its arguments
+                self._validator = JsonArguments(config.parameters, "'adk-nb[openapi]'")
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         return types.FunctionDeclaration(
@@ -132,7 +136,15 @@ class HttpTool(BaseTool):
                 "no answer in time" if is_timeout else "the connection broke"
             )
             return self._error_result(f"{type(error).__name__}: {message}", None)
-        return self._parse_response(response)
+        if response.cut:
+            return self._error_result(f"the response has more than {len(response.body):,} bytes", response.status)
+        value = json_or_text(response.body.decode("utf-8", "replace"))
+        if problem := json_problem(value):
+            return self._error_result(f"the response cannot be stored as JSON: {problem}", response.status)
+        if self._config.raw:
+            fields = {"status_code": response.status, "body": value, "headers": dict(response.headers), "error": None}
+            return fields, True
+        return (cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}), True
 
     async def _send(self, request: dict[str, Any]) -> WebResponse:
         async with asyncio.timeout(self._activity.start_to_close_timeout):
@@ -148,24 +160,6 @@ class HttpTool(BaseTool):
     def _error_result(self, message: str, status: int | None) -> _Result:
         fields: dict[str, Any] = {"body": None, "headers": {}} if self._config.raw else {}
         return fields | {"error": f"{self.name}: {message}", "status_code": status}, False
-
-    def _parse_response(self, response: WebResponse) -> _Result:
-        if response.cut:
-            return self._error_result(f"the response has more than {len(response.body):,} bytes", response.status)
-        value = json_or_text(response.body.decode("utf-8", "replace"))
-        if problem := json_problem(value):
-            return self._error_result(f"the response cannot be stored as JSON: {problem}", response.status)
-        if self._config.raw:
-            fields = {"status_code": response.status, "body": value, "headers": dict(response.headers), "error": None}
-            return fields, True
-        return (cast(dict[str, Any], value) if isinstance(value, dict) else {"result": value}), True
-
-
-def _make_validator(schema: dict[str, Any]) -> JsonArguments | None:
-    try:
-        return JsonArguments(schema, "'adk-nb[openapi]'")
-    except MissingExtraError:  # the service validates its arguments
-        return None
 
 
 def _is_transient(error: BaseException) -> bool:

@@ -51,10 +51,22 @@ class PlanReActPlanner(BasePlanner):
     def process_llm_request(self, llm_request: LlmRequest) -> None:
         """Send this turn's thoughts as text, so that the model can follow its plan; drop those of earlier turns."""
         contents = llm_request.contents
-        turn_start = next((index for index in reversed(range(len(contents))) if _is_user_text(contents[index])), 0)
-        processed = [_without_thoughts(content) for content in contents[:turn_start]]
-        processed += [_with_plain_thoughts(content) for content in contents[turn_start:]]
-        llm_request.contents = [content for content in processed if content.parts]
+        turn_start = 0
+        for index, content in enumerate(contents):
+            if content.role == "user" and not any(part.function_response for part in content.parts or ()):
+                turn_start = index
+        processed: list[types.Content] = []
+        for index, content in enumerate(contents):
+            parts = content.parts or []
+            if any(part.thought for part in parts):
+                if index < turn_start:
+                    parts = [part for part in parts if not part.thought]
+                else:
+                    parts = [part.model_copy(update={"thought": None}) if part.thought else part for part in parts]
+                content = content.model_copy(update={"parts": parts})
+            if parts:
+                processed.append(content)
+        llm_request.contents = processed
 
     def process_planning_response(
         self, callback_context: CallbackContext, response_parts: Sequence[types.Part]
@@ -92,20 +104,3 @@ def _split(part: types.Part) -> Iterator[types.Part]:
         yield part.model_copy(update={"text": thoughts, "thought": True})
     if answer_text := answer_text.strip():
         yield types.Part(text=answer_text)
-
-
-def _is_user_text(content: types.Content) -> bool:
-    return content.role == "user" and not any(part.function_response for part in content.parts or ())
-
-
-def _without_thoughts(content: types.Content) -> types.Content:
-    if not any(part.thought for part in content.parts or ()):
-        return content
-    return content.model_copy(update={"parts": [part for part in content.parts or () if not part.thought]})
-
-
-def _with_plain_thoughts(content: types.Content) -> types.Content:
-    if not any(part.thought for part in content.parts or ()):
-        return content
-    parts = [part.model_copy(update={"thought": None}) if part.thought else part for part in content.parts or ()]
-    return content.model_copy(update={"parts": parts})

@@ -1,6 +1,6 @@
 """A plugin that limits the conversation sent to the model."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
@@ -51,17 +51,13 @@ class ContextFilterPlugin(BasePlugin):
         """Filter the contents of the request."""
         contents = llm_request.contents
         if self._keep is not None:
-            turn_starts = _turn_starts(contents)
+            # Tool results have the role `user`, too, but do not count.
+            is_text = [
+                content.role == "user" and not any(part.function_response for part in content.parts or [])
+                for content in contents
+            ]
+            turn_starts = [n for n, is_user in enumerate(is_text) if is_user and not (n and is_text[n - 1])]
             excess = max(0, len(turn_starts) - self._keep)
             if dropped := excess - excess % self._remove:  # whole batches only
                 contents = contents[turn_starts[dropped] :]
         llm_request.contents = self._filter(contents) if self._filter else contents
-
-
-def _turn_starts(contents: Sequence[types.Content]) -> list[int]:
-    """Indices where the user begins to speak. Tool results also have the role `user`, but do not count."""
-    is_user_text = [
-        content.role == "user" and not any(part.function_response for part in content.parts or [])
-        for content in contents
-    ]
-    return [index for index, is_text in enumerate(is_user_text) if is_text and not (index and is_user_text[index - 1])]

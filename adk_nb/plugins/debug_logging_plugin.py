@@ -1,7 +1,6 @@
 """A plugin that logs everything in a run as JSON lines."""
 
 import threading
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -135,8 +134,21 @@ class DebugLoggingPlugin(BasePlugin):
             "agent": ctx.agent.name,
             "kind": kind,
         }
+        entry = common | fields
+
+        def plain(value: Any) -> Any:
+            if isinstance(value, BaseException):
+                return hidden(f"{type(value).__name__}: {value}")
+            return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else repr(value)
+
+        try:
+            json_line = to_json(entry, exclude_none=True, by_alias=False, bytes_mode="base64", fallback=plain)
+        except (ValueError, RecursionError):  # a recursive value, or one nested too deeply
+            json_line = to_json(
+                {key: value if isinstance(value, str | float) else repr(value) for key, value in entry.items()}
+            )
         # Secrets are removed from the whole line: they may be in any field.
-        line = without_known(_to_json(common | fields).decode()).encode()
+        line = without_known(json_line.decode()).encode()
         try:
             with self._lock:  # lines of concurrent runs must not mix
                 self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -144,16 +156,3 @@ class DebugLoggingPlugin(BasePlugin):
                     file.write(line + b"\n")
         except OSError as error:
             raise StorageError(f"{str(self._path)!r} cannot be written: {error}; give another output_path") from error
-
-
-def _to_json(entry: Mapping[str, Any]) -> bytes:
-    try:
-        return to_json(entry, exclude_none=True, by_alias=False, bytes_mode="base64", fallback=_fallback)
-    except (ValueError, RecursionError):  # a recursive value, or one nested too deeply
-        return to_json({key: value if isinstance(value, str | float) else repr(value) for key, value in entry.items()})
-
-
-def _fallback(value: Any) -> Any:
-    if isinstance(value, BaseException):
-        return hidden(f"{type(value).__name__}: {value}")
-    return value.model_dump(exclude_none=True) if isinstance(value, BaseModel) else repr(value)

@@ -27,31 +27,27 @@ class GlobalInstructionPlugin(BasePlugin):
 
     async def before_model_callback(self, *, callback_context: CallbackContext, llm_request: LlmRequest) -> None:
         """Add the instruction to the request."""
-        if text := await self._text(callback_context):
-            config = llm_request.config
-            config.system_instruction = _prepend(text, cast(Any, config).system_instruction, llm_request)
+        if not (text := await self._text(callback_context)):
+            return
+        config: Any = llm_request.config
+        current, static = config.system_instruction, llm_request.static_instruction
+        if not current:
+            config.system_instruction = text
+        elif isinstance(current, str):
+            # The static part stays first, so that the service's prompt cache applies.
+            if static and current.startswith(static):
+                config.system_instruction = f"{static}\n\n{text}{current.removeprefix(static)}"
+            else:
+                config.system_instruction = f"{text}\n\n{current}"
+        elif isinstance(current, types.Content):
+            parts = [types.Part(text=f"{text}\n\n"), *(current.parts or [])]
+            config.system_instruction = types.Content(role=current.role, parts=parts)
+        else:
+            rest = cast(list[Any], current) if isinstance(current, list) else [current]
+            config.system_instruction = [f"{text}\n\n", *rest]
 
     async def _text(self, ctx: ReadonlyContext) -> str:
         if isinstance(self.global_instruction, str):
             return await inject_session_state(self.global_instruction, ctx)
         text = self.global_instruction(ctx)
         return await text if inspect.isawaitable(text) else text
-
-
-def _prepend(text: str, current: Any, request: LlmRequest) -> Any:
-    """`text`, a blank line, and the current instruction, in whichever form that is.
-
-    The static part stays first, so that the service's prompt cache applies.
-    """
-    if not current:
-        return text
-    if isinstance(current, str):
-        static = request.static_instruction
-        if static and current.startswith(static):
-            return f"{static}\n\n{text}{current.removeprefix(static)}"
-        return f"{text}\n\n{current}"
-    if isinstance(current, types.Content):
-        parts = [types.Part(text=f"{text}\n\n"), *(current.parts or [])]
-        return types.Content(role=current.role, parts=parts)
-    rest = cast(list[Any], current) if isinstance(current, list) else [current]
-    return [f"{text}\n\n", *rest]

@@ -50,7 +50,9 @@ class PluginManager:
         self.plugins.append(plugin)
         for point in _POINTS:
             # A hook that nobody overrides is not called at all: some points are passed for every token.
-            if _overrides(plugin, point):
+            method = getattr(plugin, f"{point}_callback")
+            # A function set on the instance has no `__func__`.
+            if getattr(method, "__func__", method) is not getattr(BasePlugin, f"{point}_callback"):
                 self._hooks[point] = (*self._hooks[point], _hook(plugin, point))
 
     def get_plugin(self, plugin_name: str) -> BasePlugin | None:
@@ -83,12 +85,6 @@ class PluginManager:
             raise PluginError(f"plugins that did not close: {messages}") from failed[0][1]
 
 
-def _overrides(plugin: BasePlugin, point: str) -> bool:
-    method = getattr(plugin, f"{point}_callback")
-    # A function set on the instance has no `__func__`.
-    return getattr(method, "__func__", method) is not getattr(BasePlugin, f"{point}_callback")
-
-
 def _hook(plugin: BasePlugin, point: str) -> Hook:
     """Wrap a plugin's method, sync or async; errors name the plugin."""
     method = getattr(plugin, f"{point}_callback")
@@ -99,7 +95,9 @@ def _hook(plugin: BasePlugin, point: str) -> Hook:
 
     def call(arguments: Mapping[str, Any]) -> Any:
         try:
-            return method(**(_with_agent(arguments) if is_agent_hook else _plugin_arguments(arguments)))
+            if is_agent_hook:
+                return method(agent=arguments["callback_context"].get_invocation_context().agent, **arguments)
+            return method(**{_PLUGIN_ARGUMENTS.get(name, name): value for name, value in arguments.items()})
         except Exception as error:
             raise failed(error) from error
 
@@ -119,14 +117,6 @@ def _hook(plugin: BasePlugin, point: str) -> Hook:
         return outcome(result) if inspect.isawaitable(result) else result
 
     return async_hook if inspect.iscoroutinefunction(method) else hook
-
-
-def _with_agent(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {"agent": arguments["callback_context"].get_invocation_context().agent, **arguments}
-
-
-def _plugin_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return {_PLUGIN_ARGUMENTS.get(name, name): value for name, value in arguments.items()}
 
 
 def _error_text(error: Exception) -> str:

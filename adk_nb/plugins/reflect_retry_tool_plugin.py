@@ -96,7 +96,8 @@ class ReflectAndRetryToolPlugin(BasePlugin):
     ) -> dict[str, Any] | None:
         """Count an error in the result, or reset the count."""
         # The advice for an error passes here, too: it neither counts twice nor resets the count.
-        if _is_own_result(result):
+        fields = cast(dict[str, Any], result) if isinstance(result, dict) else {}
+        if fields.get("response_type") == REFLECT_AND_RETRY_RESPONSE_TYPE:
             return None
         error = await self.extract_error_from_result(
             tool=tool, tool_args=tool_args, tool_context=tool_context, result=result
@@ -119,7 +120,14 @@ class ReflectAndRetryToolPlugin(BasePlugin):
     def _answer(self, tool: BaseTool, args: dict[str, Any], context: ToolContext, error: Any) -> dict[str, Any]:
         failures = self._failures.add(self._get_scope_key(context), tool.name)
         if failures <= self.max_retries:
-            return _failure_result(error, failures, _advice(tool.name, args, failures, self.max_retries))
+            return _failure_result(
+                error,
+                failures,
+                f"{tool.name}({args}) failed; this is failure {failures}, and after {self.max_retries} in a row the "
+                "tool is given up. Do not repeat the same call. Ask yourself: do the arguments fit the tool's "
+                "declaration? Has an earlier step not done what this one needs? Is there a tool that fits better, or a "
+                "smaller step? Then try again, corrected.",
+            )
         if self.throw_exception_if_retry_exceeded:
             raise error if isinstance(error, Exception) else RuntimeError(f"{tool.name}() answered {error}")
         return _failure_result(
@@ -128,11 +136,6 @@ class ReflectAndRetryToolPlugin(BasePlugin):
             f"{tool.name}() failed {failures} times in a row. Do not call it again for this task: reach the goal in "
             "another way, or tell the user what you could not do and why.",
         )
-
-
-def _is_own_result(result: Any) -> bool:
-    result_dict = cast(dict[str, Any], result) if isinstance(result, dict) else {}
-    return result_dict.get("response_type") == REFLECT_AND_RETRY_RESPONSE_TYPE
 
 
 def _failure_result(error: Any, failures: int, advice: str) -> dict[str, Any]:
@@ -144,11 +147,3 @@ def _failure_result(error: Any, failures: int, advice: str) -> dict[str, Any]:
         "retry_count": failures,
         "reflection_guidance": advice,
     }
-
-
-def _advice(tool: str, args: dict[str, Any], failures: int, max_retries: int) -> str:
-    return (
-        f"{tool}({args}) failed; this is failure {failures}, and after {max_retries} in a row the tool is given up. "
-        "Do not repeat the same call. Ask yourself: do the arguments fit the tool's declaration? Has an earlier step "
-        "not done what this one needs? Is there a tool that fits better, or a smaller step? Then try again, corrected."
-    )
