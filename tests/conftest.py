@@ -14,6 +14,23 @@ from hypothesis import settings  # early: as it is imported, it asks who refers 
 
 from adk_nb import clock, redaction
 from adk_nb.models.local_servers import USUAL_PORTS
+from tests.support.tiers import (
+    pytest_collection_modifyitems,
+    pytest_ignore_collect,
+    pytest_runtest_setup,
+    pytest_terminal_summary,
+    pytest_xdist_auto_num_workers,
+    pytest_xdist_make_scheduler,
+)
+
+__all__ = [
+    "pytest_collection_modifyitems",
+    "pytest_ignore_collect",
+    "pytest_runtest_setup",
+    "pytest_terminal_summary",
+    "pytest_xdist_auto_num_workers",
+    "pytest_xdist_make_scheduler",
+]
 
 for key in (
     *("GOOGLE_API_KEY", "GEMINI_API_KEY", "GOOGLE_GENAI_USE_VERTEXAI", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"),
@@ -30,21 +47,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what run
 settings.register_profile("short", max_examples=50, deadline=None)
 settings.register_profile("long", max_examples=2_000, deadline=None)  # make test-long
 settings.load_profile("short")
-
-WITH_KERNELS = {"browser", "code_executors", "kernel", "notebook", "notebooks"}
-"""The folders that `make test` looks through for what needs a kernel or a browser."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Say so if a test that needs a kernel lies where `make test` would not find it."""
-    for item in items:
-        if not (item.get_closest_marker("kernel") or item.get_closest_marker("browser")):
-            continue
-        if item.path.parent.name not in WITH_KERNELS:
-            raise pytest.UsageError(f"{item.nodeid} needs a kernel; name its folder in WITH_KERNELS, and in Makefile")
-        if item.path.parent.name == "kernel":  # the tests of a file share a kernel that takes long to get ready
-            item.add_marker(pytest.mark.xdist_group(item.path.stem))
-    items.sort(key=lambda item: item.path.stem != "test_style")  # half a minute of one processor: others need not wait
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -45,7 +45,7 @@ class BaseTool:
     """True: it may report progress while it runs, through `tell` of its invocation."""
 
     resumable: bool = False
-    """True: it can contain open interrupts. It is called again with their answers (see `Context.waits_inside`)."""
+    """True: it can contain open interrupts. It is called again with their answers."""
 
     runs_task: bool = False
     """True: it runs a task agent. Its result is added to the conversation in the user's name."""

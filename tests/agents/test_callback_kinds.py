@@ -9,6 +9,7 @@ import pytest
 from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.models import LlmResponse, ScriptedLlm, call
+from tests.support.each import each
 from tests.support.talk import Talk, boom, look, summaries
 
 KINDS = (
@@ -108,8 +109,8 @@ WAYS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("mode", WAYS)
-@pytest.mark.parametrize("kind", KINDS)
+@each("mode", WAYS)
+@each("kind", KINDS)
 def test_an_answer_does_what_its_kind_says_however_the_callback_is_written(kind: str, mode: str):
     callback = WAYS[mode](kind, ANSWERS[kind])
     model = ScriptedLlm(*SCRIPTS.get(kind, ["done"]))
@@ -120,7 +121,7 @@ def test_an_answer_does_what_its_kind_says_however_the_callback_is_written(kind:
     assert talk.error is None
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@each("kind", KINDS)
 def test_no_answer_changes_nothing(kind: str):
     script = SCRIPTS.get(kind, ["done"])
     silent = LlmAgent(

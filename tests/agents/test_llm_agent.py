@@ -13,6 +13,7 @@ from adk_nb.errors import ConfigurationError, ModelNotFoundError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.planners import PlanReActPlanner
 from adk_nb.tools import FunctionTool
+from tests.support.each import each
 from tests.support.talk import Talk, summaries
 
 
@@ -56,8 +57,8 @@ class Answer(BaseModel):
     answer: str
 
 
-@pytest.mark.parametrize(
-    ("fields", "text"),
+@each(
+    "fields, text",
     [
         ({"instructions": "Be brief."}, "agent 'a': … 'instructions'; did you mean 'instruction'?"),
         ({"zzz": 1}, "agent 'a': … no field 'zzz'"),

@@ -12,6 +12,7 @@ from adk_nb.events import Event
 from adk_nb.models import call
 from adk_nb.tools import ToolContext
 from tests.agents.waiting import LeftTalk, agent, open_calls, outcome, pays, words
+from tests.support.each import each
 from tests.support.polling import SECONDS
 from tests.support.talk import SESSION_KEY, Talk
 
@@ -196,8 +197,8 @@ ENDING: dict[str, Callable[[], BaseAgent]] = {
 }
 
 
-@pytest.mark.parametrize("kind", [Talk, LeftTalk])
-@pytest.mark.parametrize("place", ENDING)
+@each("kind", [Talk, LeftTalk])
+@each("place", ENDING)
 def test_who_ends_the_invocation_is_the_last_to_do_anything(place: str, kind: Any):
     talk = kind(ENDING[place]())
 

@@ -9,6 +9,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools import AgentTool
 from tests.agents.waiting import KINDS, LeftTalk, agent, words
+from tests.support.each import each
 from tests.support.talk import Talk
 
 
@@ -84,8 +85,8 @@ FEW_KINDS = ("a yes", "an outcome after news", "words to a task")
 PAIRS = [(kind, team) for kind in KINDS for team in TEAMS if kind in FEW_KINDS or team in FEW_TEAMS]
 
 
-@pytest.mark.parametrize("resumable", [False, True], ids=["plain", "resumable"])
-@pytest.mark.parametrize(("kind", "team"), PAIRS)
+@each("resumable", [False, True])
+@each("kind, team", PAIRS)
 def test_all_that_comes_after_runs_and_nothing_that_was_done(kind: str, team: str, resumable: bool):
     waits, (make, previous, following) = KINDS[kind], TEAMS[team]
     talk = (LeftTalk if resumable else Talk)(make(waits.make("y")))
@@ -100,9 +101,9 @@ def test_all_that_comes_after_runs_and_nothing_that_was_done(kind: str, team: st
         assert talk.say(None, invocation_id=stored[0].invocation_id) == []
 
 
-@pytest.mark.parametrize("resumable", [False, True], ids=["plain", "resumable"])
-@pytest.mark.parametrize("first", ["y", "v"])
-@pytest.mark.parametrize("kind", ["a yes", "a no", "an outcome after news", "a credential", "a yes in a called agent"])
+@each("resumable", [False, True])
+@each("first", ["y", "v"])
+@each("kind", ["a yes", "a no", "an outcome after news", "a credential", "a yes in a called agent"])
 def test_of_two_that_wait_at_once_each_goes_on_with_its_own_answer(kind: str, first: str, resumable: bool):
     waits = KINDS[kind]
     root = seq("s", par("p", seq("t", waits.make("y"), says("z")), seq("u", waits.make("v"), says("w"))), says("last"))

@@ -13,6 +13,7 @@ from adk_nb.errors import ConfigurationError, PluginError
 from adk_nb.models import ScriptedLlm
 from adk_nb.plugins import BasePlugin
 from adk_nb.sessions import InMemorySessionService
+from tests.support.each import each
 
 
 def agent(*answers: str) -> LlmAgent:
@@ -160,8 +161,8 @@ class Plain(BaseAgent):
     """An agent without a model."""
 
 
-@pytest.mark.parametrize(
-    ("fields", "text"),
+@each(
+    "fields, text",
     [
         ({}, "give compaction_interval and overlap_size, or token_threshold"),
         ({"compaction_interval": 3}, "^'compaction_interval' and 'overlap_size' .*give both$"),

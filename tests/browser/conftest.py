@@ -27,10 +27,3 @@ def lab(lab_server: LabServer, browser: Chrome, request: pytest.FixtureRequest) 
     lab = Lab(lab_server, browser, folder)
     yield lab
     lab.close()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Side by side with tests of kernels, but one after the other: they share one JupyterLab and its Chromium."""
-    for item in items:
-        if item.get_closest_marker("browser") or item.get_closest_marker("browser_all"):
-            item.add_marker(pytest.mark.xdist_group("browser"))

@@ -57,6 +57,7 @@ def opened(page: Page) -> None:
     page.button("Show traceback").click()
 
 
+@pytest.mark.browser_all
 def test_every_card_and_row_is_accessible_in_both_themes(lab: Lab):
     page = lab.open(lab.write("view.ipynb", VIEW, ops(*everything())))
     for cell in (0, 1):
@@ -86,6 +87,7 @@ talker = Agent(name="talker", model=model, tools=[split], output_key="said", sub
 """
 
 
+@pytest.mark.browser_all
 def test_every_panel_and_the_chat_box_are_accessible_in_both_themes(lab: Lab):
     page = lab.open(lab.write("panels.ipynb", SETUP, TALKER, "%chat talker Split 9.", "%chat talker"))
     for cell in range(4):

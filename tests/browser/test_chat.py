@@ -195,6 +195,7 @@ def test_stop_ends_a_streaming_answer_and_the_reply_says_so(lab: Lab):
     assert "word0 word1 " in json.dumps(page.saved().cells[2].outputs)
 
 
+@pytest.mark.browser_all
 def test_an_interrupt_of_the_kernel_leaves_the_text_that_had_streamed_as_stop_does(lab: Lab):
     page = lab.open(lab.write("chat.ipynb", SETUP, SLOW, "%chat slow go on"))
     page.run_cell(0)
@@ -288,6 +289,7 @@ def test_what_is_not_given_is_told_and_false_can_be_chosen_in_a_team_too(lab: La
     assert json.loads(page.text(3)) == [["A17", False, "EUR"]]
 
 
+@pytest.mark.browser_all
 def test_on_a_page_that_was_loaded_again_the_file_has_each_answer_while_others_wait(lab: Lab):
     text = (
         "model = ScriptedLlm([call('refund', order=one, amount=1.0) for one in 'ABC'], 'On.', 'Further on.', 'Done.')"
@@ -320,6 +322,7 @@ def test_on_a_page_that_was_loaded_again_the_file_has_each_answer_while_others_w
     assert "approved in [" in stored_values()
 
 
+@pytest.mark.browser_all
 def test_of_several_each_is_asked_in_one_place_and_each_answer_is_told_once(lab: Lab):
     text = (
         "model = ScriptedLlm([call('refund', order=one, amount=1.0) for one in 'ABC'], 'On.', 'Further on.', 'Done.')"

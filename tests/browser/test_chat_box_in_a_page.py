@@ -5,7 +5,7 @@ from chats import PAYING, SETUP
 from lab import Lab
 from selenium.webdriver import Keys
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 AGENTS = PAYING.replace('"All **settled**."', '"All **settled**.", RuntimeError("the service is down"), "I am back."')
 SLOW = """

@@ -11,7 +11,7 @@ from letting_in import SEEN, asked, at
 
 from tests.auth.auth_server import REDIRECT, AuthServer, auth_server
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 ANSWER = "You have one mail."
 
@@ -66,7 +66,6 @@ def test_a_link_is_opened_its_address_is_pasted_and_the_tool_runs(lab: Lab, serv
     assert [item for item in (pasted, code, *server.access_tokens) if item in saved] == []
 
 
-@pytest.mark.browser_all
 def test_a_key_is_typed_into_a_field_that_does_not_show_it(lab: Lab):
     page = asked(lab, SETUP, "by_key", SEEN, "print(json.dumps([e.model_dump_json() for e in _run.events]))")
     field = page.wait(".adknb-card input")
@@ -85,7 +84,6 @@ def test_a_key_is_typed_into_a_field_that_does_not_show_it(lab: Lab):
     assert "a-persons-key" not in json.dumps(page.saved().metadata) + page.text(3)
 
 
-@pytest.mark.browser_all
 def test_a_name_and_a_password_are_two_fields(lab: Lab):
     page = asked(lab, SETUP, "by_password", SEEN)
     name, password = page.all(".adknb-card input")
@@ -101,7 +99,6 @@ def test_a_name_and_a_password_are_two_fields(lab: Lab):
     assert log["http"]["credentials"] == {"username": "ada", "password": "love:lace"}
 
 
-@pytest.mark.browser_all
 def test_a_no_is_told_to_the_model_and_the_tool_does_not_run(lab: Lab):
     page = asked(lab, SETUP, "by_key", SEEN)
 
@@ -112,7 +109,6 @@ def test_a_no_is_told_to_the_model_and_the_tool_does_not_run(lab: Lab):
     assert json.loads(page.text(4)) == []
 
 
-@pytest.mark.browser_all
 def test_a_service_that_refuses_the_answer_is_asked_again_on_a_new_card(lab: Lab, server: AuthServer):
     page = asked(lab, SETUP, at(server), SEEN)
     pasted = where_the_link_leads(page)
@@ -129,7 +125,6 @@ def test_a_service_that_refuses_the_answer_is_asked_again_on_a_new_card(lab: Lab
     answered(page)
 
 
-@pytest.mark.browser_all
 def test_an_answer_in_another_cell_closes_the_card(lab: Lab):
     page = asked(lab, SETUP, "by_key", "_run.answer('a-persons-key')")
 
@@ -138,7 +133,6 @@ def test_an_answer_in_another_cell_closes_the_card(lab: Lab):
     answered(page, 4)
 
 
-@pytest.mark.browser_all
 def test_a_card_whose_kernel_is_gone_says_so(lab: Lab):
     page = asked(lab, SETUP, "by_key")
 
@@ -149,7 +143,6 @@ def test_a_card_whose_kernel_is_gone_says_so(lab: Lab):
 
 
 @pytest.mark.parametrize(("theme", "width"), [("Light", 1000), pytest.param("Dark", 1000), pytest.param("Light", 500)])
-@pytest.mark.browser_all
 def test_the_cards_are_readable(lab: Lab, server: AuthServer, theme: str, width: int):
     text = f"clerk = clerk_of({at(server)}, call('refund', order='A17', amount=250.0), refund)"
     page = asked(lab, SETUP, "by_key", text, "%chat --new clerk Is there mail, and money?")

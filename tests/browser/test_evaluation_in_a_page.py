@@ -4,7 +4,7 @@ import pytest
 from hands import card, press, says, within
 from lab import Lab
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 AGENT = '''
 from adk_nb import Agent, types

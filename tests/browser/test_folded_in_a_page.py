@@ -5,7 +5,7 @@ from axe import violations
 from chats import SETUP
 from lab import Lab, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 FAILING = """
 @tool

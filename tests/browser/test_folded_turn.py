@@ -3,7 +3,7 @@
 import pytest
 from lab import Lab
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 SETUP = """
 %load_ext adk_nb

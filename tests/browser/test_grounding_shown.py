@@ -14,7 +14,7 @@ from nbconvert import HTMLExporter
 
 from tests.support.hostile_texts import PAYLOADS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 CHIPS = """<style>
 .container { align-items: center; border-radius: 8px; box-shadow: 0 0 0 1px #0000000f; display: flex; height: 56px }
@@ -122,7 +122,6 @@ def listener() -> Iterator[tuple[str, list[str]]]:
             thread.join()
 
 
-@pytest.mark.browser_all
 def test_hostile_suggestions_run_nothing_load_nothing_and_lead_nowhere(lab: Lab):
     with listener() as (url, request), listener() as (second, received):
         page = looked_up(lab, HOSTILE.replace("URL", url))
@@ -149,7 +148,6 @@ def test_hostile_suggestions_run_nothing_load_nothing_and_lead_nowhere(lab: Lab)
     assert browser.execute_script("return window.alerts") == []
 
 
-@pytest.mark.browser_all
 @pytest.mark.parametrize(("theme", "width"), [("Light", 1000), ("Dark", 1000), ("Light", 500)])
 def test_what_was_looked_up_is_readable(lab: Lab, theme: str, width: int):
     live = """

@@ -56,6 +56,7 @@ def keywords(page: Page, cell: int) -> list[str]:
     return [text for text, look in styles(page, cell).items() if PYTHON_KEYWORDS.search(text) and "700" in look]
 
 
+@pytest.mark.browser_all
 @pytest.mark.browser
 def test_each_kind_of_cell_is_highlighted_as_what_it_is_in_both_themes(lab: Lab):
     page = lab.open(lab.write("kinds.ipynb", *KINDS), fresh=True)
@@ -109,6 +110,7 @@ def test_a_cell_changes_with_its_first_line_and_back(lab: Lab):
     assert page.complaints() == []
 
 
+@pytest.mark.browser_all
 @pytest.mark.browser
 def test_the_look_of_a_live_view_does_not_reach_the_marks_of_a_cell(lab: Lab):
     agent = "%%agent clerk -m offline\nYou pay within {budget}."
@@ -120,6 +122,7 @@ def test_the_look_of_a_live_view_does_not_reach_the_marks_of_a_cell(lab: Lab):
     assert set(page.js(marks % "padding")) == {"0px"} and set(page.js(marks % "overflow")) == {"visible"}
 
 
+@pytest.mark.browser_all
 @pytest.mark.browser
 def test_names_that_the_kernel_does_not_have_are_underlined_and_no_others(lab: Lab):
     instruction = "%%agent clerk -m offline -t pay\nYou pay {{prices}} within {budget}."
@@ -160,6 +163,7 @@ def test_names_that_the_kernel_does_not_have_are_underlined_and_no_others(lab: L
     assert page.complaints() == []
 
 
+@pytest.mark.browser_all
 @pytest.mark.browser
 def test_a_kernel_without_the_magics_has_no_errors_and_marks_nothing(lab: Lab):
     page = lab.open(lab.write("bare.ipynb", AGENT, "x = 5"))

@@ -10,7 +10,7 @@ from lab import Lab, Page
 from lab_server import KERNELS
 from selenium.webdriver import ActionChains, Keys
 
-pytestmark = [pytest.mark.browser, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all, pytest.mark.timeout(400)]
 OWN = ".".join(version("ipykernel").split(".")[:2])
 FEWEST = 25
 """Steps that the afternoon is at least made of, on each kernel."""
@@ -356,7 +356,6 @@ def test_a_call_is_approved_changed_rejected_and_a_run_stopped(lab: Lab):
     approve(lab, OWN, Steps())
 
 
-@pytest.mark.browser_all
 @pytest.mark.parametrize("kernel", [OWN, "7.3", "6.31"])
 def test_a_whole_afternoon_on_each_kernel(lab: Lab, kernel: str):
     steps = Steps()

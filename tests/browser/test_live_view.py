@@ -37,6 +37,7 @@ def test_rows_are_there_before_the_cell_ends(lab: Lab):
     assert not page.all(".adknb-caret")
 
 
+@pytest.mark.browser_all
 def test_ten_thousand_tokens_arrive_whole_in_at_most_fifty_messages(lab: Lab):
     cell = (
         "tokens = [f'word{i} ' for i in range(10_000)]; counted.clear()\n"
@@ -135,6 +136,7 @@ def test_a_second_click_approves_no_card_that_has_just_come_under_the_pointer(la
     assert [answer["id"] for answer in answers(page)] == ["c1", "c2"]
 
 
+@pytest.mark.browser_all
 def test_a_second_enter_approves_no_other_card(lab: Lab):
     second = {"op": "card", "card": {**CARD, "id": "c2", "args": {**CARD["args"], "order_id": "90000"}}}
     page = shown(lab, *story(), second)
@@ -407,6 +409,7 @@ def test_the_tail_is_followed_only_by_a_reader_who_is_there(lab: Lab):
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 
 
+@pytest.mark.browser_all
 @pytest.mark.parametrize(
     ("theme", "width"), [("Light", 1000), ("Dark", 1000), pytest.param("Light", 500, marks=pytest.mark.browser_all)]
 )

@@ -40,6 +40,7 @@ def opened(lab: Lab, agent: str) -> Page:
     return page
 
 
+@pytest.mark.browser_all
 @pytest.mark.parametrize("width", [1200, 640])
 def test_wide_content_is_broken_or_scrolled_and_never_cut_off(lab: Lab, width: int):
     page = opened(lab, "wide")
@@ -85,6 +86,7 @@ def test_a_long_answer_folds_at_a_height_until_all_is_asked_for(lab: Lab):
     page.until(lambda: height(page, ".adknb-answered") < 500, "the folded answer")
 
 
+@pytest.mark.browser_all
 def test_a_short_answer_has_nothing_to_unfold(lab: Lab):
     page = opened(lab, "short")
 

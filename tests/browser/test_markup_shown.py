@@ -5,7 +5,7 @@ from chats import SETUP
 from lab import Lab, Page
 from test_saved_chat import without_its_kernel
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 FORMULAS = r"""
 answer = r'''The root $x = \frac{-b}{2a}$ and \(e^{i\pi} = -1\):

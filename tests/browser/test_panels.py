@@ -117,6 +117,7 @@ def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
     assert page.js(OUTSIDE)
 
 
+@pytest.mark.browser_all
 def test_the_state_is_edited_where_it_stands_and_a_value_that_cannot_be_is_refused_there(lab: Lab):
     page = over(lab)
     unfold(page)
@@ -141,6 +142,7 @@ def test_the_state_is_edited_where_it_stands_and_a_value_that_cannot_be_is_refus
     assert json.loads(page.text(3)) == {"budget": [1, 2], "user:name": "Ada", "user:city": "Bergen"}
 
 
+@pytest.mark.browser_all
 def test_a_run_is_asked_again_from_an_event_in_a_copy_and_no_view_is_in_the_file(lab: Lab):
     page = over(lab)
     unfold(page)

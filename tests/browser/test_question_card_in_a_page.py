@@ -104,6 +104,7 @@ def test_words_are_typed_into_the_card_and_the_run_goes_on(lab: Lab):
     assert [name for name in INTERNAL if name in sub] == []
 
 
+@pytest.mark.browser_all
 def test_a_choice_is_a_button(lab: Lab):
     choice = "call('get_user_choice', options=['tea', 'coffee'], prompt='What may it be?')"
     page = asked(lab, f"clerk = clerk_that({choice})", "%chat clerk A drink")
@@ -115,6 +116,7 @@ def test_a_choice_is_a_button(lab: Lab):
     assert page.wait(".adknb-outcome").text.endswith(' "What may it be?": coffee')
 
 
+@pytest.mark.browser_all
 @pytest.mark.parametrize(
     ("schema", "label", "value"),
     [("bool", "No", False), ('Literal["red", "blue"]', "blue", "blue"), ("Literal[1, 2] | None", "Nothing", None)],
@@ -127,6 +129,7 @@ def test_a_schema_with_few_values_is_a_button_for_each(lab: Lab, schema: str, la
     assert answered(page, 4) == [{"result": value}]
 
 
+@pytest.mark.browser_all
 def test_a_number_is_refused_in_one_line_until_it_fits(lab: Lab):
     page = asked(lab, "desk = desk_that_asks(int)", "%chat desk Harbour Street")
     field = page.wait(".adknb-card input")
@@ -139,6 +142,7 @@ def test_a_number_is_refused_in_one_line_until_it_fits(lab: Lab):
     assert answered(page, 4) == [{"result": 250}]
 
 
+@pytest.mark.browser_all
 def test_what_only_python_can_refuse_leaves_the_card_as_it_was(lab: Lab):
     schema = "{'type': 'object', 'properties': {'n': {'type': 'integer', 'multipleOf': 5}}, 'required': ['n']}"
     page = asked(lab, f"clerk = asks(message='How many?', response_schema={schema})", "%chat clerk Some")
@@ -157,6 +161,7 @@ def test_what_only_python_can_refuse_leaves_the_card_as_it_was(lab: Lab):
     assert answered(page, 4) == [{"n": 15}]
 
 
+@pytest.mark.browser_all
 def test_an_object_is_a_form_with_its_fields(lab: Lab):
     page = asked(lab, "desk = desk_that_asks(Order, 'What is to be done?')", "%chat desk Harbour Street")
     labels = [element.text for element in page.all(".adknb-card .adknb-field-name")]
@@ -184,6 +189,7 @@ def test_an_object_is_a_form_with_its_fields(lab: Lab):
     assert answered(page, 4) == [{"street": "Quay", "lamps": 4, "urgent": True, "colour": "white", "note": None}]
 
 
+@pytest.mark.browser_all
 def test_what_is_typed_in_another_cell_settles_the_card(lab: Lab):
     page = asked(lab, "clerk = asks(message='Which order is it?')", "%chat clerk Send it back")
     page.js("panel.model.sharedModel.insertCell(4, {cell_type: 'code', source: '%chat A17'})")
@@ -193,6 +199,7 @@ def test_what_is_typed_in_another_cell_settles_the_card(lab: Lab):
     assert [element.text for element in page.all(".adknb-card[data-state='asked']")] == []
 
 
+@pytest.mark.browser_all
 def test_confirm_draws_the_card_again(lab: Lab):
     page = asked(lab, "clerk = asks(message='Which order is it?')", "%chat clerk Send it back")
     page.js("panel.model.sharedModel.insertCell(4, {cell_type: 'code', source: '%confirm'})")
@@ -207,6 +214,7 @@ def test_confirm_draws_the_card_again(lab: Lab):
     page.until(lambda: "Thank you." in page.text(4), "the answer")
 
 
+@pytest.mark.browser_all
 def test_a_chat_box_takes_the_answer_on_the_card_and_below(lab: Lab):
     second_text = (
         "call('adk_request_input', message='Which order?'), call('adk_request_input', message='Which reason?')"
@@ -234,6 +242,7 @@ def test_a_chat_box_takes_the_answer_on_the_card_and_below(lab: Lab):
     assert [text for _, text in page.rows() if any(name in text for name in INTERNAL)] == []
 
 
+@pytest.mark.browser_all
 def test_a_node_that_waits_for_approval_takes_a_yes_and_a_no_with_a_reason(lab: Lab):
     gate = """
 def pay(node_input: str) -> str:

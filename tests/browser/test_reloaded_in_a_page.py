@@ -9,7 +9,7 @@ from chats import ASK, PAYING, SETUP, SLOW
 from hands import card, press, says, unfold, within
 from lab import Lab, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 LOOKS = [("Light", 1000), ("Dark", 640)]

@@ -11,7 +11,7 @@ from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import to_html
 from tests.support.hostile_texts import PAYLOADS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 START = "import json; from IPython.display import display; forms = json.load(open('forms.json'))"
 SHOW = "for bundle in forms[{}:{}]: display(bundle, raw=True)"
@@ -37,7 +37,6 @@ return {
 """
 
 
-@pytest.mark.browser_all
 def test_hostile_text_neither_runs_nor_becomes_mathematics_in_a_real_lab(lab: Lab):
     forms = [{"text/html": to_html(payload)} for payload in PAYLOADS]
     forms += [{"text/markdown": markdown_safe(payload)} for payload in PAYLOADS]

@@ -8,7 +8,7 @@ from chats import ASK, PAYING, SETUP
 from hands import card, press, rows, says, within
 from lab import Lab
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 KEPT = '%config AdkNb.sessions = "sqlite:///nb.db"'

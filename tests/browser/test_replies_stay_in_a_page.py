@@ -4,7 +4,7 @@ import pytest
 from chats import SETUP
 from lab import Lab, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 TALKER = "talker = Agent(name='talker', model=ScriptedLlm(*(f'Answer **{n}**.' for n in range(1, 9))))"
 CELLS = [

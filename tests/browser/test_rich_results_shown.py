@@ -6,7 +6,7 @@ import pytest
 from chats import SETUP
 from lab import Lab
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
 TOOLS = """
 import pandas as pd

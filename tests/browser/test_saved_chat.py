@@ -77,6 +77,7 @@ def assert_nothing_acts(page: Page) -> None:
     assert page.alerts() == []
 
 
+@pytest.mark.browser_all
 def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
     page = lab.open(lab.write("hostile.ipynb", SETUP, *hostile_cells()))
     last = len(hostile_cells())

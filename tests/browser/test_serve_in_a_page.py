@@ -8,7 +8,7 @@ import pytest
 from chats import PAYING, SETUP
 from lab import Lab, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 TELL = """
 import json, pathlib

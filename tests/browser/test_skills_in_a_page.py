@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from lab import Lab
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 SKILLS = Path(__file__).parents[2] / "notebooks" / "data" / "skills"
 BUDGET = (SKILLS / "class-trip/scripts/budget.py").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import pytest
 from chats import WAIT_FOR
 from lab import Lab, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 SETUP = (
     WAIT_FOR
@@ -71,7 +71,6 @@ def looked_at(page: Page, css: str, name: str) -> None:
     page.resize(1200, 900)
 
 
-@pytest.mark.browser_all
 def test_a_team_and_a_workflow_draw_themselves(lab: Lab):
     page = lab.open(lab.write("teams.ipynb", SETUP, *AGENTS, *TEAM, WORKFLOW, "weather"))
 
@@ -85,7 +84,6 @@ def test_a_team_and_a_workflow_draw_themselves(lab: Lab):
     assert page.complaints() == []
 
 
-@pytest.mark.browser_all
 def test_the_path_of_a_run_lights_up_while_it_runs(lab: Lab):
     page = lab.open(lab.write("lit.ipynb", SETUP, *AGENTS, WORKFLOW, "%chat flow Write of Oslo."))
     for index in range(7):
@@ -110,7 +108,6 @@ def test_the_path_of_a_run_lights_up_while_it_runs(lab: Lab):
     assert "All of it in one text." in page.text(7)
 
 
-@pytest.mark.browser_all
 def test_agents_that_work_at_once_have_rows_that_say_so(lab: Lab):
     page = lab.open(lab.write("rows.ipynb", SETUP, *AGENTS, *TEAM, "%chat pipeline Write of Oslo."))
     for index in range(9):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from lab import REPOSITORY, Lab, Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 FIRST = REPOSITORY / "notebooks" / "01_first_agent.ipynb"
 OTHERS = sorted(set((REPOSITORY / "notebooks").glob("*.ipynb")) - {FIRST})
@@ -41,7 +41,6 @@ def assert_nbval_finds_no_difference(path: Path) -> None:
     assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
 
 
-@pytest.mark.browser_all
 def test_three_rows_are_there_before_the_cell_ends(lab: Lab):
     page = opened(lab)
     asking = index_of(page, "%chat stargazer How long")
@@ -103,7 +102,6 @@ def test_run_all_works_the_page_reads_the_same_after_a_reload_and_there_a_click_
     assert text.endswith("by a click")
 
 
-@pytest.mark.browser_all
 @pytest.mark.parametrize("path", OTHERS, ids=lambda path: path.stem)
 def test_the_other_tutorials_run_as_well_and_fail_only_where_they_mean_to(lab: Lab, path: Path):
     page = opened(lab, path)

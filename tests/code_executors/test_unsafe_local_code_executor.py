@@ -13,6 +13,7 @@ from adk_nb.agents import LlmAgent
 from adk_nb.code_executors import UnsafeLocalCodeExecutor
 from adk_nb.code_executors.code_execution_utils import CodeExecutionInput, CodeExecutionResult
 from adk_nb.models import ScriptedLlm
+from tests.support.each import each
 from tests.support.polling import SECONDS
 from tests.support.talk import Talk
 
@@ -45,8 +46,8 @@ def test_an_agent_runs_code_and_goes_on_with_what_it_gave():
     assert answer.text == "42"
 
 
-@pytest.mark.parametrize(
-    ("code", "exit_code", "stdout", "stderr"),
+@each(
+    "code, exit_code, stdout, stderr",
     [
         ("print('é', end='')", 0, "é", ""),
         ("if __name__ == '__main__':\n    print('main', end='')", 0, "main", ""),

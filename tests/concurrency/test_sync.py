@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from adk_nb import sync
+from tests.support.each import each
 from tests.support.own_process import script
 
 who: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
@@ -512,7 +513,7 @@ def test_cancelling_the_caller_cancels_the_work_and_waits_for_it():
 # the process
 
 
-@pytest.mark.parametrize(
+@each(
     "code",
     [
         "print(sync.run(work()))",

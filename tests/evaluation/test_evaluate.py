@@ -33,6 +33,7 @@ from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.skill_toolset import SkillToolset
 from adk_nb.tools.tool_context import ToolContext
+from tests.support.each import each
 
 
 def planet_facts(planet: str) -> dict[str, Any]:
@@ -87,8 +88,8 @@ def test_a_failed_case_names_the_expected_and_the_actual_call() -> None:
     assert "planet_facts(planet='Jupiter')" in failed.reason and "planet_facts(planet='Venus')" in failed.reason
 
 
-@pytest.mark.parametrize(
-    ("expectation", "passes"),
+@each(
+    "expectation, passes",
     [
         ("9.9", True),
         ("contains 9.9 HOURS", True),
@@ -137,9 +138,9 @@ def test_calls_are_compared_in_order_in_any_order_and_with_open_arguments(expect
 COMPOSED, DECOMPOSED = "Caf\u00e9", "Cafe\u0301"
 
 
-@pytest.mark.parametrize(("asked", "given"), [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
-@pytest.mark.parametrize(
-    ("column", "expected"),
+@each("asked, given", [(COMPOSED, DECOMPOSED), (DECOMPOSED, COMPOSED)])
+@each(
+    "column, expected",
     [
         ("answer", "{}"),
         ("answer", "equals the {}"),
@@ -317,8 +318,8 @@ def test_without_pandas_the_frame_is_one_of_polars(monkeypatch: pytest.MonkeyPat
         _ = evaluation.df
 
 
-@pytest.mark.parametrize(
-    ("cases", "facts"),
+@each(
+    "cases, facts",
     [
         ([], ["message"]),
         ("| message |\n| --- |", ["message"]),
@@ -630,8 +631,8 @@ def _of_definitions(definitions: str, expression: str, argument: str, number: in
     return _planner("Fine.").clone(update={"tools": [names["tool"]]})
 
 
-@pytest.mark.parametrize(
-    ("definitions", "expression", "argument"),
+@each(
+    "definitions, expression, argument",
     [
         ("LIMIT = decimal.Decimal('1.NUMBER')", "LIMIT", "int"),
         ("DAY = datetime.date(2024, 1, NUMBER)", "DAY", "int"),

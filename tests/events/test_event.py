@@ -20,6 +20,7 @@ from adk_nb.events.event_actions import UiWidget
 from adk_nb.models import LlmResponse
 from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.sessions import Session
+from tests.support.each import each
 
 CALL = types.Part(function_call=types.FunctionCall(id="c", name="f", args={}))
 RESULT = types.Part(function_response=types.FunctionResponse(id="c", name="f", response={"ok": 1}))
@@ -32,8 +33,8 @@ def event(*parts: types.Part | str, **fields: object) -> Event:
     return Event(author="a", content=types.Content(role="model", parts=content_parts) if parts else None, **fields)
 
 
-@pytest.mark.parametrize(
-    ("event", "final"),
+@each(
+    "event, final",
     [
         (event("words"), True),
         (event("words", partial=True), False),
@@ -173,8 +174,8 @@ def test_an_event_travels_in_camel_case_and_comes_back_equal(frozen: None):
     assert Event.model_validate_json(event.model_dump_json()) == event  # snake_case is read too
 
 
-@pytest.mark.parametrize(
-    ("make", "expected"),
+@each(
+    "make, expected",
     [
         (lambda: Event(auther="guide"), "author"),
         (lambda: Event(author="guide", mesage="hello"), "message"),

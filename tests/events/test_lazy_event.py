@@ -17,6 +17,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.lazy_event import lazy_copy, lazy_event
 from adk_nb.sessions import Session
+from tests.support.each import each
 from tests.support.own_process import script
 
 EVENT = Event(author="guide", message="hello", actions=EventActions(state_delta={"k": [1]}), output={"a": 1})
@@ -26,7 +27,7 @@ def stored() -> Event:
     return lazy_event(EVENT.model_dump_json(by_alias=True, exclude_none=True).encode(), "a test")
 
 
-@pytest.mark.parametrize(
+@each(
     "look",
     [
         lambda event: event == EVENT and event != EVENT.model_copy(update={"author": "other"}),
@@ -91,7 +92,7 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize(
+@each(
     "change",
     [
         {},
@@ -150,7 +151,6 @@ PLAIN = {
         {"usageMetadata": {"promptTokenCount": "3", "noSuchCount": 1}},
         {"usageMetadata": {"promptTokensDetails": [{"modality": "TEXT", "tokenCount": 3}]}},
     ],
-    ids=json.dumps,
 )
 def test_it_is_read_as_pydantic_reads_it_whichever_way_is_taken(change: dict[str, Any]):
     raw = json.dumps(PLAIN | change)

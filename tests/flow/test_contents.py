@@ -15,6 +15,7 @@ from adk_nb.events.requests import APPROVAL_REQUEST
 from adk_nb.flow.history.contents import contents_for, read_contents
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions import Session
+from tests.support.each import each
 from tests.support.talk import content_summaries
 from tests.support.transcripts import call_line, result_line
 
@@ -70,8 +71,8 @@ def test_the_contents_are_the_sessions_own_and_the_list_is_the_callers():
     assert len(contents_for(session, "me", None)) == 1
 
 
-@pytest.mark.parametrize(
-    ("events", "own", "visible"),
+@each(
+    "events, own, visible",
     [
         (None, None, True),
         (None, "p.a", True),

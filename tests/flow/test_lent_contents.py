@@ -5,12 +5,11 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-import pytest
-
 from adk_nb import types
 from adk_nb.flow.request import LentContents
 from adk_nb.models import LlmRequest, ScriptedLlm
 from adk_nb.sessions import Session
+from tests.support.each import each
 from tests.support.talk import Talk, guide, requests
 
 
@@ -48,7 +47,7 @@ def _unpacked(*contents: types.Content) -> tuple[types.Content, ...]:
     return contents
 
 
-@pytest.mark.parametrize("way", WAYS)
+@each("way", WAYS)
 def test_however_it_is_taken_out_what_is_edited_is_a_copy(way: Callable[[list[Any]], Any]):
     owned = [of("a"), of("b"), of("c")]
 

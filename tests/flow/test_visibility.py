@@ -13,6 +13,7 @@ from adk_nb.events import Event
 from adk_nb.flow.history.contents import contents_for
 from adk_nb.models import ScriptedLlm
 from adk_nb.models import call as model_call
+from tests.support.each import each
 from tests.support.histories import answer, call, heard, says, seen, session_of, text, told
 from tests.support.talk import Talk, guide, look, requests
 from tests.support.transcripts import call_line, quoted_call, quoted_result, quoted_text
@@ -139,8 +140,8 @@ def test_a_piece_of_a_streamed_answer_is_not_seen():
 PNG = types.Part(inline_data=types.Blob(mime_type="image/png", data=b"png"))
 
 
-@pytest.mark.parametrize(
-    ("part", "visible"),
+@each(
+    "part, visible",
     [
         (types.Part(), False),
         (types.Part(text=""), False),

@@ -19,6 +19,7 @@ from adk_nb.graph_compose import (
     createFunctionTool,
 )
 from adk_nb.models import HttpLlm, ScriptedLlm, call
+from tests.support.each import each
 from tests.support.http_service import Answer, Service
 
 SOON = {"maximumAttempts": 3, "initialInterval": "1ms"}
@@ -94,8 +95,8 @@ def test_times_and_attempts_reach_the_service_agent(
     )
 
 
-@pytest.mark.parametrize(
-    ("given", "says"),
+@each(
+    "given, says",
     [
         ({"startToCloseTimeout": "soon"}, "'500ms', '60s', '5m', '1h'"),
         ({"startToCloseTimeout": 0}, "greater than 0"),
@@ -194,8 +195,8 @@ def gone() -> Exception:
     return error
 
 
-@pytest.mark.parametrize(
-    ("error", "times"),
+@each(
+    "error, times",
     [
         (ConnectionResetError(), 3),
         (TimeoutError(), 3),
@@ -208,7 +209,6 @@ def gone() -> Exception:
         (ValueError("a mistake"), 1),
         (FileNotFoundError("no such file"), 1),
     ],
-    ids=repr,
 )
 def test_a_function_is_called_again_after_what_may_pass(error: Exception, times: int):
     called: list[int] = []

@@ -20,6 +20,7 @@ from adk_nb.graph_compose import (
     createLlmAgent,
 )
 from adk_nb.models import HttpLlm, ScriptedLlm
+from tests.support.each import each
 from tests.support.http_service import Service
 
 CHAT = {"url": "https://llm.example.com/chat", "method": "POST"}
@@ -160,8 +161,8 @@ def test_ids_that_are_no_identifiers_are_names_of_agents_all_the_same(service: S
 LOOP = {"id": "loop", "sub_agents": ["a"], "max_agent_loop_iterations": 2}
 
 
-@pytest.mark.parametrize(
-    ("make", "told"),
+@each(
+    "make, told",
     [
         (lambda: built(None, llm("a")), r"no root agent; write \.root_agent"),
         (lambda: built("b", llm("a")), r"root agent .*'b'.*add \.agent\(create_llm_agent\(id='b'"),
@@ -274,7 +275,7 @@ def tool_at(url: str, **more: Any) -> Any:
 TOOL = create_http_tool(id="search", http_config={"url": "http://127.0.0.1:1"})
 
 
-@pytest.mark.parametrize(
+@each(
     "condition",
     [
         "__import__('os').system('true')",
@@ -298,14 +299,13 @@ TOOL = create_http_tool(id="search", http_config={"url": "http://127.0.0.1:1"})
         "session_state[0:1]",
         "session_state == 1; 2",
     ],
-    ids=lambda said: said[:30],
 )
 def test_a_condition_that_does_more_than_look_is_refused_when_it_is_built(condition: str):
     with pytest.raises(ConfigurationError, match=r"loopExitCondition .*'loop'"):
         built("loop", create_loop_agent({**LOOP, "loop_exit_condition": condition}), llm("a"))
 
 
-@pytest.mark.parametrize(
+@each(
     "condition",
     [
         "session_state.get('quality_status') == 'approved'",

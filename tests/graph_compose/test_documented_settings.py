@@ -20,6 +20,7 @@ from tests.graph_compose.test_documented_examples import (
     executed,
 )
 from tests.graph_compose.test_flow_signals import graph_of, ran, say, speaker
+from tests.support.each import each
 from tests.support.http_service import Answer, Service
 
 SUPPORT = "You are a customer support agent. Use tools to look up account information."
@@ -166,8 +167,8 @@ def test_both_spellings_are_the_same_workflow_and_json_gives_it_back(chain: str)
     assert again.to_app().root_agent.name == camel["rootAgentId"]
 
 
-@pytest.mark.parametrize(
-    ("record", "missing"),
+@each(
+    "record, missing",
     [
         ({"type": "LlmAgent", "httpConfig": {"url": LLM}}, "id"),
         ({"type": "LlmAgent", "id": "a"}, "httpConfig"),

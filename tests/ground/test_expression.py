@@ -7,6 +7,7 @@ import pytest
 
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.expression import Expression
+from tests.support.each import each
 
 ORDER = {
     "amount": 250,
@@ -20,8 +21,8 @@ ORDER = {
 }
 
 
-@pytest.mark.parametrize(
-    ("source", "value"),
+@each(
+    "source, value",
     [
         ("amount > 100", True),
         (" amount > 100 ", True),
@@ -276,22 +277,16 @@ class Count(int):
         raise AssertionError("asked")
 
 
-@pytest.mark.parametrize(
-    "value",
-    [Odd(a=1), Word("a"), Count(1), {Word("a"): 1}, {1: 2}, object(), {1}, b"", print, (1,)],
-    ids=lambda one: str(type(one)),
-)
-@pytest.mark.parametrize(
-    "source", ["x", "x == 1", "len(x)", "bool(x)", "x.get('a')", "x['a']", "x.lower()", "x > 0", "1 in x", "x or 1"]
-)
+@each("value", [Odd(a=1), Word("a"), Count(1), {Word("a"): 1}, {1: 2}, object(), {1}, b"", print, (1,)])
+@each("source", ["x", "x == 1", "len(x)", "bool(x)", "x.get('a')", "x['a']", "x.lower()", "x > 0", "1 in x", "x or 1"])
 def test_a_value_that_is_no_json_is_refused_before_it_is_asked_anything(value: Any, source: str):
     with pytest.raises(InputError):
         Expression(source).value({"x": value})
     assert Odd.asked == []
 
 
-@pytest.mark.parametrize("value", [[Odd()], {"a": Odd()}], ids=["list", "dict"])
-@pytest.mark.parametrize(
+@each("value", [[Odd()], {"a": Odd()}])
+@each(
     "source",
     [
         "x[0]",
@@ -317,8 +312,8 @@ def test_what_is_no_json_within_a_value_is_refused_where_it_is_looked_at(value: 
     assert Odd.asked == []
 
 
-@pytest.mark.parametrize("value", [[Odd()], {"a": Odd()}], ids=["list", "dict"])
-@pytest.mark.parametrize("source", ["x", "len(x) == 1", "bool(x)", "x or 1 / 0", "not not x", "True if x else 1 / 0"])
+@each("value", [[Odd()], {"a": Odd()}])
+@each("source", ["x", "len(x) == 1", "bool(x)", "x or 1 / 0", "not not x", "True if x else 1 / 0"])
 def test_what_is_not_looked_at_is_not_asked_anything(value: Any, source: str):
     assert Expression(source).holds({"x": value})
     assert Odd.asked == []
@@ -341,8 +336,8 @@ def nested(depth: int) -> list[Any]:
     return made
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 2**65, nested(100), nested(100_000)], ids=lambda x: "x")
-@pytest.mark.parametrize("source", ["x > 100", "x < 100", "x + 1 > 0", "min([x, 1]) == 1"])
+@each("value", [float("nan"), float("inf"), 2**65, nested(100), nested(100_000)])
+@each("source", ["x > 100", "x < 100", "x + 1 > 0", "min([x, 1]) == 1"])
 def test_a_value_without_measure_gives_no_answer(value: Any, source: str):
     with pytest.raises(InputError):
         Expression(source).value({"x": value})
@@ -364,8 +359,8 @@ def test_a_million_values_are_looked_through_in_time_of_their_length():
     assert Expression("len(x) > 5 and y in x and 'b' not in y and y.lower().upper().strip() != ''").value(names)
 
 
-@pytest.mark.parametrize(
-    ("source", "said"),
+@each(
+    "source, said",
     [
         (
             "amount >",

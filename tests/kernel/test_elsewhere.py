@@ -47,6 +47,7 @@ def test_a_plain_script_in_development_mode_gives_no_warnings(tmp_path: Path):
     assert done.stdout.splitlines()[:3] == ["sums > three  [1 tool call]", "again", "and again"]
 
 
+@pytest.mark.kernel_all
 def test_ipython_in_a_terminal_holds_a_conversation(tmp_path: Path):
     cells = SCRIPT.replace("asyncio.run(main())", "await main()")
     cells = f"%load_ext adk_nb\n{cells}\n%chat sums one more time\n"

@@ -18,6 +18,7 @@ def server(*args):
 """
 
 
+@pytest.mark.kernel_all
 def test_a_program_is_started_and_called_and_the_last_words_of_another_are_told(kernel: Kernel):
     kernel.run(SETUP + CONNECT)
     kernel.run(f"program = server({str(SERVERS / 'mcp_server.py')!r})")

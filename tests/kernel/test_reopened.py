@@ -74,6 +74,7 @@ def test_an_approval_that_was_open_is_answered_in_a_new_kernel_and_the_tool_runs
     assert second.run("%session").text.split().count("main") == 1
 
 
+@pytest.mark.kernel_all
 def test_a_card_is_drawn_anew_in_a_new_kernel_lets_the_tool_run_once_and_is_stale_when_another_process_has_answered(
     kernels: Kernels, tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_card_is_drawn_anew_in_a_new_kernel_lets_the_tool_run_once_and_is_stal
     assert (tmp_path / "paid.txt").read_text() == "5\n"
 
 
+@pytest.mark.kernel_all
 def test_a_tool_that_was_at_work_is_not_called_again_without_a_persons_word(kernels: Kernels, tmp_path: Path) -> None:
     first = kernels("call('pay', amount=5)")
     first.run(SLOW_PAY)

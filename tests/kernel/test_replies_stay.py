@@ -92,6 +92,7 @@ def test_a_mode_that_is_none_is_refused_with_those_that_are(kernel: Kernel):
     assert "'no'" in failed.traceback and "static" in failed.traceback
 
 
+@pytest.mark.kernel_all
 def test_nbclient_keeps_the_same_replies_and_nbval_finds_no_difference(tmp_path: Path):
     sources = [source for cell, _ in CELLS.values() for source in (SETUP, cell)]
     cells = [nbformat.v4.new_code_cell(source.strip()) for source in [*sources, SETUP, *QUIET]]

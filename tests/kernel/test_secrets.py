@@ -143,6 +143,7 @@ def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
     return done
 
 
+@pytest.mark.kernel_all
 def test_every_failure_fails_in_every_mode(done: Done):
     assert len(planted.FAILURES) > 10
     for cell, reply in zip((*done.hidden, *done.told), done.replies, strict=True):

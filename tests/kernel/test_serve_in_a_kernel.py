@@ -76,6 +76,7 @@ def test_clients_are_answered_while_a_cell_works_and_an_approval_is_a_click(kern
     assert "client > Pay Anna" in serving.shown and "you > " not in serving.shown
 
 
+@pytest.mark.kernel_all
 def test_the_end_of_the_kernel_frees_the_port(tmp_path: Path):
     with running_kernel(tmp_path) as kernel:
         kernel.run(SETUP)

@@ -5,7 +5,7 @@ import socket
 import pytest
 from kernel import Kernel
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.kernel_all]
 
 
 def test_the_warning_is_below_the_cell_whose_run_could_not_be_sent(kernel: Kernel) -> None:

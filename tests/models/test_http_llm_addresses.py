@@ -10,6 +10,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import HttpLlm
+from tests.support.each import each
 from tests.support.http_service import Answer, Service
 from tests.support.talk import Talk
 
@@ -50,8 +51,8 @@ def test_a_cookie_is_not_sent_back(service: Service):
     assert "cookie" not in service.asked[1].headers
 
 
-@pytest.mark.parametrize(
-    ("fields", "told_so"),
+@each(
+    "fields, told_so",
     [
         ({"url": "ftp://x/y"}, "http://"),
         ({"url": "http:///chat"}, "http:// or https:// .*'http:///chat'"),

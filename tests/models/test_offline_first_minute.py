@@ -10,6 +10,7 @@ import pytest
 from adk_nb.agents import Agent
 from adk_nb.notebook.chat.chat import Chat
 from adk_nb.tools.function_tool import FunctionTool
+from tests.support.each import each
 
 PLANETS = {
     "Jupiter": {
@@ -183,8 +184,8 @@ def money(amount: float, source: str, target: str) -> list[Call]:
     return [("convert_money", {"amount": amount, "from_currency": source, "to_currency": target})]
 
 
-@pytest.mark.parametrize(
-    ("tools", "message", "calls", "facts", "not_told"),
+@each(
+    "tools, message, calls, facts, not_told",
     [
         (PLANET, "How long is a day on Jupiter?", planet("Jupiter"), ["day length", "9.9 hours"], ["4331", "95"]),
         (PLANET, "How long is a year on Mars?", planet("Mars"), ["year length", "687 days"], ["24.7"]),
@@ -322,8 +323,8 @@ def test_the_first_questions_get_their_answer(
     assert [fact for fact in not_told if fact in reply.text] == []
 
 
-@pytest.mark.parametrize(
-    ("tools", "before", "message", "calls", "facts"),
+@each(
+    "tools, before, message, calls, facts",
     [
         (PLANET, "How many moons has Jupiter?", "and Mars?", planet("Mars"), ["moons", "2"]),
         (PLANET, "How long is a day on Jupiter?", "What about Saturn?", planet("Saturn"), ["day length", "10.7 hours"]),
@@ -355,8 +356,8 @@ def test_a_second_message_is_read_by_itself(
     assert [fact for fact in facts if fact not in reply.text] == []
 
 
-@pytest.mark.parametrize(
-    ("tools", "message", "facts"),
+@each(
+    "tools, message, facts",
     [
         (PLANET, "Hello!", ["not a language model", "`planet_info(name)`", "`list_planets()`"]),
         (PLANET, "Good morning", ["not a language model", "planet_info"]),

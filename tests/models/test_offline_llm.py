@@ -14,6 +14,7 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.offline_llm import OfflineLlm
 from adk_nb.tools.function_tool import FunctionTool
+from tests.support.each import each
 
 Unit = Literal["km", "mi", "kg", "lb", "C", "F"]
 
@@ -116,8 +117,8 @@ def converted(amount: float, name: str, other_name: str) -> list[tuple[str, dict
     return [("convert", {"amount": amount, "from_unit": name, "to_unit": other_name})]
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
+@each(
+    "message, expected",
     [
         ("What's the weather in Oslo?", weather("Oslo")),
         ("weather in oslo tomorrow", weather("oslo", day="tomorrow")),
@@ -175,7 +176,7 @@ def test_a_question_becomes_the_call_that_its_words_name(message: str, expected:
     assert calls(asking(message)) == expected
 
 
-@pytest.mark.parametrize(
+@each(
     "message",
     [
         "Write a poem about autumn",
@@ -234,8 +235,8 @@ def test_a_missing_argument_is_asked_for_by_name_and_not_made_up(message: str, f
     assert [fact for fact in facts if fact not in lines] == []
 
 
-@pytest.mark.parametrize(
-    ("response", "message"),
+@each(
+    "response, message",
     [
         ({"result": "mild"}, "Weather in Oslo: mild."),
         ({"result": "mild and dry"}, "Weather in Oslo: mild and dry."),
@@ -264,8 +265,8 @@ def test_a_result_is_put_into_plain_words(response: dict[str, Any], message: str
     assert words(asking("weather in Oslo", called(("get_weather", {"city": "Oslo"}, response)))) == message
 
 
-@pytest.mark.parametrize(
-    ("tool", "args", "result", "message"),
+@each(
+    "tool, args, result, message",
     [
         ("price_of", {"item": "tea"}, 3.5, "The price of tea is 3.5."),
         ("look_up_customer", {"name": "Anna"}, {"mail": "anna@example.org"}, "Customer Anna: mail anna@example.org."),
@@ -486,8 +487,8 @@ def forecast(city: str, hours: int = 24, unit: str = "celsius", include_wind: bo
     raise NotImplementedError
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
+@each(
+    "message, expected",
     [
         ("paint it red and dark blue", ("paint", {"colours": ["red", "dark_blue"]})),
         ("paint red, glossy", ("paint", {"colours": ["red"], "glossy": True})),
@@ -532,8 +533,8 @@ def rename_planet(old: str, new: str) -> str:
     raise NotImplementedError
 
 
-@pytest.mark.parametrize(
-    ("message", "expected"),
+@each(
+    "message, expected",
     [
         ("What is the mass of Jupiter?", [("planet", {"name": "Jupiter"})]),
         ("gravity on Mars and on Neptune?", [("planet", {"name": "Mars"}), ("planet", {"name": "Neptune"})]),

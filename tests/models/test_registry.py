@@ -23,6 +23,7 @@ from adk_nb.models import (
     registry,
 )
 from adk_nb.models.default_model import GEMINI_MODEL
+from tests.support.each import each
 
 
 class Parrot(BaseLlm):
@@ -45,8 +46,8 @@ def parrots() -> Iterator[None]:
     registry._find.cache_clear()
 
 
-@pytest.mark.parametrize(
-    ("name", "found", "asked"),
+@each(
+    "name, found, asked",
     [
         ("gemini-2.5-flash", Gemini, "gemini-2.5-flash"),
         ("models/gemini-2.5-pro", Gemini, "models/gemini-2.5-pro"),
@@ -91,8 +92,8 @@ def test_a_class_that_comes_later_goes_first(parrots: None):
     assert LLMRegistry.resolve("parrot") is Parrot2
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
+@each(
+    "name, meant",
     [
         (GEMINI_MODEL.replace("gemini", "gemni"), GEMINI_MODEL),
         ("Offline", "offline"),

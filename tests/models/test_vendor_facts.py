@@ -13,9 +13,10 @@ from adk_nb.models.vendor_facts import (
     gemini_family,
     openai_family,
 )
+from tests.support.each import each
 
 
-@pytest.mark.parametrize("row", [*VENDORS, *FAMILIES], ids=lambda row: f"{getattr(row, 'line', '')} {row.source}")
+@each("row", [*VENDORS, *FAMILIES])
 def test_every_row_has_an_address_as_its_source(row: Family | Vendor):
     assert row.source.startswith("https://")
 

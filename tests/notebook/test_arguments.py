@@ -11,6 +11,7 @@ from adk_nb.notebook.magics.chat import CHAT
 from adk_nb.notebook.magics.confirm import CONFIRM
 from adk_nb.notebook.magics.grammar import Grammar
 from adk_nb.notebook.magics.tool import TOOL
+from tests.support.each import each
 
 
 def leads(word: str) -> bool:
@@ -43,8 +44,8 @@ def test_a_hash_before_a_word_starts_a_comment_and_one_inside_a_word_does_not() 
     assert asked.description == "C#"
 
 
-@pytest.mark.parametrize(
-    ("line", "confirm", "name"),
+@each(
+    "line, confirm, name",
     [
         ("--confirm f", "always", ["f"]),
         ("--confirm", "always", []),
@@ -69,8 +70,8 @@ def test_a_bare_option_takes_the_word_behind_it_only_if_that_is_no_name(
     assert (asked.confirm, asked.name) == (confirm, name)
 
 
-@pytest.mark.parametrize(
-    ("line", "agent", "text"),
+@each(
+    "line, agent, text",
     [
         ("weather How is it?", "weather", "How is it?"),
         ("How is it?", None, "How is it?"),
@@ -111,8 +112,8 @@ def test_a_semicolon_at_the_end_of_the_line_silences_and_is_no_part_of_the_text(
     assert (asked.silent, asked.text) == (True, "a; b")
 
 
-@pytest.mark.parametrize(
-    ("grammar", "line", "cell", "said"),
+@each(
+    "grammar, line, cell, said",
     [
         (AGENT, "weather --modle x", "x", "%%agent has no option --modle; did you mean --model? see %%agent?"),
         (AGENT, "weather --modle=x", "x", "%%agent has no option --modle; did you mean --model? see %%agent?"),
@@ -157,7 +158,7 @@ def test_nothing_is_printed_whatever_is_typed(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize("grammar", grammars().values(), ids=lambda one: one.name)
+@each("grammar", grammars().values())
 def test_help_names_every_option_and_its_examples_can_be_copied(grammar: Grammar) -> None:
     told = grammar.help
 

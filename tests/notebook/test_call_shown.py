@@ -4,8 +4,6 @@ import html
 import json
 from typing import Any
 
-import pytest
-
 from adk_nb import tool
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm, call
@@ -14,6 +12,7 @@ from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.redaction import HIDDEN, remember
 from adk_nb.workflow import START, Workflow, node
 from tests.notebook.conftest import Shell
+from tests.support.each import each
 
 SECRET = "q7Zx-5bR1-mm2"
 LOOKS_LIKE_A_KEY = "AIza" + "y" * 35
@@ -34,7 +33,7 @@ def asked(**args: Any) -> dict[str, str]:
     return {form: html.unescape(text.replace("<span>", "").replace("</span>", "")) for form, text in above.items()}
 
 
-@pytest.mark.parametrize("unseen", ["\u202e", "\u200b", "\u200d", "\u00ad", "\u2060", "\u3164", "\u00a0", "\U000e0041"])
+@each("unseen", ["\u202e", "\u200b", "\u200d", "\u00ad", "\u2060", "\u3164", "\u00a0", "\U000e0041"])
 def test_a_character_that_cannot_be_seen_is_an_escape_in_values_and_names(unseen: str):
     forms = asked(to="me", amount=f"1{unseen}00", **{f"am{unseen}ount": "2", "login": {f"na{unseen}me": "x"}})
 

@@ -42,6 +42,7 @@ from adk_nb.notebook.view.document import Page as ForeignPage
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.redaction import remember
+from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
@@ -89,7 +90,7 @@ def test_every_kind_of_block_is_among_them():
     assert kinds - {type(block) for block in every_block("a")} == {Span, Link, Item, Document}
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_hostile_text_is_only_text_in_every_block_and_form(payload: str):
     for block in every_block(payload):
         forms = bundle(document(block))
@@ -112,7 +113,7 @@ _ADDED: dict[str, set[str]] = {
 """What drawings, images and lines are made of besides the list that models' markdown has."""
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_hostile_text_begins_no_formula_except_in_markdown(payload: str):
     for block in every_block(payload):
         if isinstance(block, Markdown | Speech):
@@ -121,7 +122,7 @@ def test_hostile_text_begins_no_formula_except_in_markdown(payload: str):
         assert not any(begins_math(text) for text in Page(re.sub(r' srcdoc="[^"]*"', "", html)).texts), block
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_hostile_text_is_shown_and_not_swallowed(payload: str):
     visible = " ".join(cleaned(payload).split())[:150]
     for block in (Heading(payload), Text(payload), Notice(payload), Card(payload), Fold("a", (Text(payload),))):

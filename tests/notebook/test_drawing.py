@@ -20,6 +20,7 @@ from adk_nb.tools import AgentTool, FunctionTool
 from adk_nb.workflow import DEFAULT_ROUTE, START, Edge, JoinNode, Workflow, node
 from adk_nb.workflow.function_node import FunctionNode
 from tests.notebook.conftest import Shell
+from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS
 
 
@@ -406,7 +407,7 @@ def test_equal_drawings_are_equal_to_the_byte() -> None:
 # ---- how it is shown
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_hostile_names_stay_words(payload: str) -> None:
     tool = FunctionTool(look)
     tool.name = payload

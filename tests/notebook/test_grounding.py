@@ -10,6 +10,7 @@ from turns import Shown, Talk, event_forms, reply_forms
 from adk_nb import types
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.notebook.view.rows import rows_of
+from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, Page, assert_harmless, assert_nothing_unseen
 
 ANSWER = "It is **9 °C** in Oslo. Paris has 21 °C."
@@ -138,7 +139,7 @@ def test_a_citation_of_nothing_or_in_the_middle_of_a_character_is_left_out(end: 
     assert reply_forms(shown)["text/plain"].split("\n")[0] == f"weather > It is {cited}"
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_hostile_findings_stay_words_and_hostile_suggestions_stay_in_their_frame(payload: str):
     chunks = [
         web(payload, payload, payload),

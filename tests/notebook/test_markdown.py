@@ -15,6 +15,7 @@ from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import ATTRIBUTES, TAGS, element
 from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import MAX_RENDERED, to_html
+from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 
 NESTED = [
@@ -56,14 +57,14 @@ def _is_safe(attributes: dict[str, str]) -> bool:
     return anchor or href.lower().startswith(("http:", "https:", "mailto:"))
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_html_is_only_of_the_listed_elements_and_attributes(payload: str):
     for around in NESTED:
         assert_harmless(to_html(around.replace("{}", payload)))
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.parametrize("render", [_with_nbconvert, _with_mistune, _with_commonmark])
+@each("payload", PAYLOADS)
+@each("render", [_with_nbconvert, _with_mistune, _with_commonmark])
 def test_markdown_is_harmless_whatever_renders_it(payload: str, render: Callable[[str], str]):
     for around in NESTED:
         safe = markdown_safe(around.replace("{}", payload))
@@ -77,7 +78,7 @@ def test_markdown_is_harmless_whatever_renders_it(payload: str, render: Callable
         assert not any(begins_math(text) for text in page.texts), safe
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_a_cell_of_a_markdown_table_shows_what_was_written(payload: str):
     table = bundle(document(Table(["a", "b"], [[payload, "end"]])))["text/markdown"]
 
@@ -168,9 +169,9 @@ def test_a_number_with_a_point_is_a_list_only_where_it_has_a_text(text: str, htm
     assert to_html(text) == html
 
 
-@pytest.mark.parametrize("render", [_with_nbconvert, _with_mistune, _with_commonmark])
-@pytest.mark.parametrize(
-    ("text", "number"),
+@each("render", [_with_nbconvert, _with_mistune, _with_commonmark])
+@each(
+    "text, number",
     [("105.", "105."), ("12 times 8 is\n\n96.", "96."), ("96)\n\nThat is all.", "96)"), (" 3. ", "3.")],
 )
 def test_a_number_with_a_point_stays_a_text_in_any_renderer(render: Callable[[str], str], text: str, number: str):
@@ -201,7 +202,7 @@ def test_a_very_long_text_is_shown_as_it_was_written():
     assert to_html(long) == f"<pre>{'&lt;b&gt; ' * MAX_RENDERED}</pre>"
 
 
-@pytest.mark.parametrize(
+@each(
     "piece", ["[", "![", "](", "`", "*a ", "_*", "**x", "> ", "- ", "<", "&#x", "|a", "\\", "~~", "[a](", "\x1b[", "$"]
 )
 def test_no_text_holds_up_the_run_that_it_comes_from(piece: str):

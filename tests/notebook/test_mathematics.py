@@ -3,18 +3,18 @@
 import re
 import time
 
-import pytest
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 
 from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import to_html
 from adk_nb.notebook.view.writers.mathematics import MAX_TEX, is_drawable
+from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless
 
 
-@pytest.mark.parametrize(
-    ("written", "html", "markdown"),
+@each(
+    "written, html, markdown",
     [
         ("the root $x_1$ is", r"<p>the root \(x_1\) is</p>", "the root $x_1$ is"),
         (r"so \(a * b * c\).", r"<p>so \(a * b * c\).</p>", "so $a * b * c$."),
@@ -33,7 +33,7 @@ def test_formulas_stand_as_the_page_draws_them(written: str, html: str, markdown
     assert markdown_safe(written) == markdown
 
 
-@pytest.mark.parametrize(
+@each(
     "written",
     [
         "It costs $5 and $10.",
@@ -84,7 +84,7 @@ ACTS = [
 ]
 
 
-@pytest.mark.parametrize("tex", ACTS)
+@each("tex", ACTS)
 def test_tex_that_links_styles_loads_defines_or_moves_is_not_drawn(tex: str):
     assert not is_drawable(tex)
     for written in (f"${tex}$", f"$${tex}$$", f"\\({tex}\\)", f"\\[\n{tex}\n\\]"):
@@ -97,10 +97,8 @@ def _with_commonmark(text: str) -> str:
     return MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
-@pytest.mark.parametrize(
-    "around", ["${}$", "$$\n{}\n$$", "\\({}\\)", "\\[x = {}\\]", "$x = {}", "{}$", "| ${} | a$ |\n|-|-|"]
-)
+@each("payload", PAYLOADS)
+@each("around", ["${}$", "$$\n{}\n$$", "\\({}\\)", "\\[x = {}\\]", "$x = {}", "{}$", "| ${} | a$ |\n|-|-|"])
 def test_hostile_words_in_a_formula_are_harmless_in_every_renderer(payload: str, around: str):
     written = around.replace("{}", payload)
 
@@ -113,9 +111,7 @@ def test_hostile_words_in_a_formula_are_harmless_in_every_renderer(payload: str,
         assert not any("\\href" in text and "$" in text for text in page.texts)
 
 
-@pytest.mark.parametrize(
-    "piece", ["$", "$a ", "$$", "$$a", "\\(", "\\(a ", "\\[", "\\[\n", "$$\n", "${", "$\\a", "\\begin{"]
-)
+@each("piece", ["$", "$a ", "$$", "$$a", "\\(", "\\(a ", "\\[", "\\[\n", "$$\n", "${", "$\\a", "\\begin{"])
 def test_no_text_holds_up_the_run_that_it_comes_from(piece: str):
     text = piece * (32_000 // len(piece))
 

@@ -13,6 +13,7 @@ from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.wire import replace_surrogates
+from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
@@ -246,7 +247,7 @@ def hostile_reply(payload: str) -> Shown:
     return Shown(events=events, text=payload, interrupts=talk.pending, status="error", error=payload, notice=payload)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_hostile_text_is_only_text_in_every_form(payload: str):
     shown = reply_forms(hostile_reply(payload))
 
@@ -259,7 +260,7 @@ def test_hostile_text_is_only_text_in_every_form(payload: str):
     assert not any(begins_math(text) for text in page.texts)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_hostile_text_is_shown_and_not_swallowed(payload: str):
     """What was cut out is only what cannot be seen."""
     html = reply_forms(Shown(events=Talk("Hm.").say(replace_surrogates(payload)), text="Hm."))["text/html"]
@@ -267,7 +268,7 @@ def test_hostile_text_is_shown_and_not_swallowed(payload: str):
     assert " ".join(cleaned(replace_surrogates(payload)).split())[:150] in _words(html)
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_hostile_cells_are_only_text_in_every_form(payload: str):
     shown = table_forms([payload, "b"], [[payload, "c"]])
 

@@ -14,6 +14,7 @@ from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.wire import replace_surrogates
+from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, assert_harmless, assert_nothing_unseen
 
 KEY = "AIza" + "Sy0123456789abcdefghijklmnopqrstu-vwx"
@@ -369,7 +370,7 @@ def test_keys_are_masked_wherever_they_stand():
     assert shown.count("[redacted]") > 8
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_rows_carry_hostile_text_as_plain_text_and_safe_html(payload: str):
     def waits(text: str, tool_context: ToolContext) -> str:
         tool_context.request_confirmation(hint=payload)
@@ -438,7 +439,7 @@ def test_code_that_failed_says_so():
     assert "<code>NameError: x" in row["html"]
 
 
-@pytest.mark.parametrize("payload", [*PAYLOADS, "```\n<script>alert(1)</script>\n````\n**bold**"])
+@each("payload", [*PAYLOADS, "```\n<script>alert(1)</script>\n````\n**bold**"])
 def test_neither_code_nor_its_output_leaves_its_block(payload: str):
     for row in rows_of(code_and(payload, code=payload)):
         assert_harmless(row["html"])

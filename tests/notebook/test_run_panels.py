@@ -23,6 +23,7 @@ from adk_nb.notebook.view.front_end import VIEW_MIME, set_page, views_stay, with
 from adk_nb.notebook.view.panels import RunPanels, listed
 from adk_nb.notebook.view.run_view import Clicks
 from adk_nb.panels import Fold, Follower, Panel, PanelRun, Table, register, unregister
+from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, assert_nothing_unseen
 
 
@@ -182,7 +183,7 @@ def test_a_long_history_and_long_words_are_told_in_part():
     assert events and len(events["data"][0]["content"]["parts"][0]["text"]) == 2_000
 
 
-@pytest.mark.parametrize("payload", PAYLOADS)
+@each("payload", PAYLOADS)
 def test_events_are_told_without_keys_and_without_what_is_not_seen(payload: str):
     panels = RunPanels(PanelRun())
     call = types.FunctionCall(id="c", name="pay", args={"api_key": "hunter2hunter2", payload: payload})

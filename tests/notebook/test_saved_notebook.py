@@ -16,6 +16,7 @@ from nbconvert.filters import markdown2html
 from turns import Shown, reply_forms
 
 from adk_nb.notebook.view.front_end import VIEW_MIME
+from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, Page
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
@@ -148,7 +149,7 @@ def test_an_exported_page_says_the_same_and_asks_for_no_widget(saved: Any):
             assert words(html) in words(page)
 
 
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+@each("path", TUTORIALS)
 def test_the_answers_of_a_tutorial_are_read_on_github(path: Path):
     for data in told(nbformat.read(path, as_version=4)):
         # of a question it is the question that is to be read, in the line below
@@ -164,7 +165,7 @@ def letters(text: str) -> str:
     return re.sub(r"[\W_]", "", text).casefold()
 
 
-@pytest.mark.parametrize("payload", [*PAYLOADS, "```\n\n# one\n \n\n\n- two\n```", "    a\n\n    b", "> \n\n<p>"])
+@each("payload", [*PAYLOADS, "```\n\n# one\n \n\n\n- two\n```", "    a\n\n    b", "> \n\n<p>"])
 def test_no_line_of_a_reply_is_empty_so_that_a_markdown_file_shows_it_whole(payload: str):
     html = reply_forms(Shown(events=[], text=payload))["text/html"]
 

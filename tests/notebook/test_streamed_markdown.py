@@ -7,6 +7,7 @@ import pytest
 
 from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.notebook.view.writers.markdown_html import MAX_OPEN, StreamedMarkdown, to_html
+from tests.support.each import each
 
 ANSWER = """# The plan
 
@@ -66,8 +67,8 @@ def test_only_the_last_block_is_drawn_again():
     assert max(map(len, tails)) < 400 < len(to_html(ANSWER))
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@each(
+    "text, shown",
     [
         ("It is **bo", "<p>It is <strong>bo</strong></p>"),
         ("It is *it", "<p>It is <em>it</em></p>"),

@@ -108,6 +108,7 @@ def executed(cells: list[str], folder: Path, *, as_in_lab: bool) -> NotebookNode
     return notebook
 
 
+@pytest.mark.kernel_all
 @pytest.mark.parametrize("as_in_lab", [False, True], ids=["nbclient", "lab"])
 def test_nbval_finds_what_an_execution_has_saved(tmp_path: Path, as_in_lab: bool):
     cells = list(map(ignored, CELLS)) if as_in_lab else CELLS

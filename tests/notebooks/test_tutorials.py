@@ -25,16 +25,15 @@ RECORDED = [path for path in TUTORIALS if (FOLDER / "cassettes" / f"{path.stem}.
 pytestmark = pytest.mark.kernel
 
 
-def first(count: int, paths: list[Path]) -> pytest.MarkDecorator:
+def first(count: int, paths: list[Path], others: pytest.MarkDecorator = pytest.mark.long) -> pytest.MarkDecorator:
     """The first of these, and the others when asked for."""
-    marks = [(pytest.mark.long,) if number >= count else () for number in range(len(paths))]
+    marks = [(others,) if number >= count else () for number in range(len(paths))]
     return pytest.mark.parametrize(
         "path", [pytest.param(path, id=path.stem, marks=mark) for path, mark in zip(paths, marks, strict=True)]
     )
 
 
-every_tutorial = pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
-recorded_tutorial = first(2, RECORDED)
+recorded_tutorial = first(1, RECORDED)
 """Those in which the offline model answers; in the others all models are scripted."""
 
 
@@ -84,7 +83,7 @@ def plain(notebook: Any) -> str:
     )
 
 
-@every_tutorial
+@first(3, TUTORIALS, pytest.mark.kernel_all)
 def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Path):
     saved = nbformat.read(path, as_version=4)
     now = executed(path)
@@ -94,6 +93,7 @@ def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Pat
     assert all(cell.execution_count for cell in code_cells(saved))
 
 
+@pytest.mark.kernel_all
 @pytest.mark.parametrize("name", ["06_openapi_and_mcp", "13_evaluation", "15_watch_and_serve", "16_skills"])
 def test_the_extra_lab_brings_all_optional_packages_that_it_imports(name: str):
     notebook = nbformat.read(FOLDER / f"{name}.ipynb", as_version=4)
@@ -138,7 +138,7 @@ def packages_of(extras: dict[str, list[str]], name: str) -> set[str]:
     return packages
 
 
-@every_tutorial
+@first(1, TUTORIALS, pytest.mark.kernel_all)
 def test_nbval_finds_no_difference(path: Path):
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     ran = subprocess.run([*command, "--rootdir", str(FOLDER), str(path)], capture_output=True, text=True, cwd=FOLDER)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.each import each
+
 COURSE = """
 import adk_nb
 adk_nb.stand_in_for_google_adk()
@@ -70,8 +72,8 @@ def test_the_code_of_a_course_runs_and_hears_once_what_it_runs_on():
     assert rest == ["set_table 4"]
 
 
-@pytest.mark.parametrize(
-    ("module", "instead"),
+@each(
+    "module, instead",
     [
         ("google.adk.cli.fast_api", "%chat"),
         ("google.adk.evaluation.local_eval_service", "evaluate("),

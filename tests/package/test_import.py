@@ -7,6 +7,7 @@ import pytest
 
 from adk_nb.errors import MissingExtraError
 from adk_nb.lazy import require
+from tests.support.each import each
 
 HEAVY = (
     "google.genai", "pydantic", "anywidget", "ipywidgets", "IPython", "traitlets", "openai", "anthropic", "litellm",
@@ -27,7 +28,7 @@ def test_the_package_itself_loads_nothing_heavy():
     assert loaded_by("import adk_nb; dir(adk_nb); adk_nb.__version__", HEAVY) == []
 
 
-@pytest.mark.parametrize(
+@each(
     "room",
     [
         *"agents artifacts auth code_executors engines events memory models notebook planners sessions tools".split(),  # noqa: SIM905

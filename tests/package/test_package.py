@@ -1,6 +1,5 @@
-"""What is handed out: every file says what it is for, and the wheel carries everything the package needs."""
+"""What is handed out: the wheel carries everything the package needs."""
 
-import ast
 import json
 import os
 import re
@@ -12,16 +11,6 @@ from hatchling import build
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "adk_nb"
-
-
-SOURCES = sorted(path for path in PACKAGE.rglob("*.py") if path.stat().st_size)  # an empty face has nothing to tell
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_file_opens_with_what_it_is_for(path: Path):
-    first = ast.parse(path.read_text(encoding="utf-8")).body[0]
-
-    assert isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and str(first.value.value).strip()
 
 
 @pytest.fixture(scope="module")

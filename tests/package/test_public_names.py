@@ -9,6 +9,7 @@ import pytest
 
 import adk_nb
 from adk_nb.errors import CloudServiceError
+from tests.support.each import each
 
 ROOT = Path(adk_nb.__file__).parent
 
@@ -268,7 +269,7 @@ def package_of(path: Path) -> str:
     return ".".join(path.parent.relative_to(ROOT.parent).parts)
 
 
-@pytest.mark.parametrize(("module", "name"), NAMES, ids=lambda part: part)
+@each("module, name", NAMES)
 def test_a_path_leads_to_its_name(module: str, name: str):
     found = getattr(importlib.import_module(module), name)
 
@@ -276,14 +277,14 @@ def test_a_path_leads_to_its_name(module: str, name: str):
         assert found.__name__ == ALIASES.get(name, name)
 
 
-@pytest.mark.parametrize("name", sorted({name for _, name in NAMES}))
+@each("name", sorted({name for _, name in NAMES}))
 def test_a_name_is_one_object_wherever_it_is_imported_from(name: str):
     found = {id(getattr(importlib.import_module(module), name)) for module, one in NAMES if one == name}
 
     assert len(found) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "module",
     [
         "agent_tool", "base_tool", "base_toolset", "crewai_tool", "function_tool", "langchain_tool", "load_web_page",
@@ -305,7 +306,7 @@ def test_short_names_are_the_objects_they_are_short_for():
     assert agents.CallbackContext is agents.Context is tools.ToolContext
 
 
-@pytest.mark.parametrize("path", FACES, ids=package_of)
+@each("path", FACES)
 def test_a_face_names_what_it_has_in_order_and_its_stub_names_the_same(path: Path):
     face = importlib.import_module(package_of(path))
 
@@ -339,7 +340,7 @@ def _stubbed(path: Path) -> dict[str, str]:
     return found
 
 
-@pytest.mark.parametrize("path", FACES, ids=package_of)
+@each("path", FACES)
 def test_star_takes_what_the_face_has(path: Path):
     taken: dict[str, Any] = {}
 

@@ -17,6 +17,7 @@ from adk_nb.code_executors import KernelCodeExecutor
 from adk_nb.models import HttpLlm, ScriptedLlm
 from adk_nb.planners import PlanReActPlanner
 from docs.generate import GENERATED
+from tests.support.each import each
 from tests.support.talk import Talk
 
 ROOT = Path(__file__).parents[2]
@@ -76,7 +77,7 @@ def test_the_python_blocks_run_one_after_the_other(
     assert names["said"][-1].content.parts[0].text == "Bye!"
 
 
-@pytest.mark.parametrize("field", FIELDS)
+@each("field", FIELDS)
 def test_each_thing_an_agent_can_be_told_is_understood(field: str):
     agent = eval(f'LlmAgent(name="helper", {field})', dict(NAMES))
     agent.model = ScriptedLlm('{"number": 42}')

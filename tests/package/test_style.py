@@ -19,7 +19,12 @@ BIN = Path(sys.executable).parent
 @pytest.mark.timeout(400)  # pyright reads a thousand files: half a minute, or several on a throttled machine
 @pytest.mark.parametrize(
     "command",
-    ["ruff format --check .", "ruff check .", "pyright", "lint-imports --no-logo"],
+    [
+        "ruff format --check .",
+        "ruff check .",
+        pytest.param("pyright", marks=pytest.mark.slow),
+        "lint-imports --no-logo",
+    ],
 )
 def test_style(command: str):
     tool, *arguments = command.split()
@@ -35,6 +40,7 @@ LINT = ("--config", "tests/front_end/eslint.config.js", "--max-warnings", "0")
 FORMAT = ("--config", "tests/front_end/prettier.json", "--check")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [("eslint", *LINT), ("prettier", *FORMAT)], ids=lambda command: command[0])
 def test_style_of_the_view(command: tuple[str, ...]):
     files = [path for path in view_build.sources() if command[0] == "prettier" or path.endswith(".js")]
@@ -44,12 +50,14 @@ def test_style_of_the_view(command: tuple[str, ...]):
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
 
 
+@pytest.mark.slow
 def test_types_of_the_view():
     done = view_build.run("tsc", "--project", "tests/front_end", "--pretty", "false", cwd=ROOT)
 
     assert done.returncode == 0, f"{done.stdout}{done.stderr}"
 
 
+@pytest.mark.slow
 def test_the_view_is_what_its_sources_make(tmp_path: Path):
     view_build.build(tmp_path)
 
@@ -61,6 +69,7 @@ def test_the_view_is_what_its_sources_make(tmp_path: Path):
     assert not stale, f"{stale} differ from what static/src makes; type: make bundle"
 
 
+@pytest.mark.slow
 def test_the_extension_of_jupyterlab_is_what_its_sources_make(tmp_path: Path):
     labextension_build.build(tmp_path / "built")
 

@@ -13,6 +13,7 @@ import pytest
 
 from adk_nb.errors import MissingModuleError
 from adk_nb.missing_modules import INSTEAD
+from tests.support.each import each
 
 HERE = Path(__file__).parent
 RECORDED: list[str] = json.loads((HERE / "google_adk_2_13_0_modules.json").read_text(encoding="utf-8"))
@@ -35,7 +36,7 @@ def test_every_module_of_google_adk_is_here_or_its_import_says_what_to_use():
     assert sum(text == "here" for text in told.values()) > 150
 
 
-@pytest.mark.parametrize("name", INSTEAD)
+@each("name", INSTEAD)
 def test_the_table_names_only_what_google_adk_has_and_is_missing_here(name: str):
     package, _, last = name.rpartition(".")
 

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.each import each
+
 HERE = Path(__file__).parent
 RECORDED: dict[str, Any] = json.loads((HERE / "google_adk_2_13_0_moving.json").read_text(encoding="utf-8"))
 
@@ -24,7 +26,7 @@ def told(python: str, package: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.parametrize("scene", RECORDED)
+@each("scene", RECORDED)
 def test_a_snippet_gives_the_same_as_on_google_adk(scene: str):
     assert told(sys.executable, "adk_nb")[scene] == RECORDED[scene]
 

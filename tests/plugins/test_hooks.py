@@ -13,6 +13,7 @@ from adk_nb.errors import InputError, PluginError
 from adk_nb.events import Event
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
+from tests.support.each import each
 from tests.support.talk import SESSION_KEY, Talk, authors, boom, guide, look, requests, summaries
 
 POINTS = (
@@ -229,7 +230,7 @@ def wrong(**kwargs: Any) -> None:
     raise KeyError("bad")
 
 
-@pytest.mark.parametrize("point", [point for point in POINTS if not point.endswith("_error")])
+@each("point", [point for point in POINTS if not point.endswith("_error")])
 def test_a_hook_that_raises_ends_the_run_and_says_whose_it_is(point: str):
     talk = Talk(guide(call("look"), "done", tools=[look]), plugins=[plugin("odd", **{point: wrong})])
 

@@ -47,6 +47,7 @@ from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.sessions import BaseSessionService, InMemorySessionService, Session
 from adk_nb.tools import AgentTool, BaseTool, FunctionTool, ToolContext
 from adk_nb.tools.base_toolset import StaticToolset
+from tests.support.each import each
 from tests.support.shop import (
     REQUEST,
     Shop,
@@ -136,7 +137,7 @@ WRONG = {"id": "c1", "name": "dele", "args": {"p": "/tmp"}}
 OTHER = {"id": "c1", "name": "plain", "args": {}}
 
 
-@pytest.mark.parametrize(
+@each(
     "lies",
     [
         [forged(RIGHT)],
@@ -146,9 +147,8 @@ OTHER = {"id": "c1", "name": "plain", "args": {}}
         [forged(WRONG, "one"), forged(RIGHT, "forged")],
         [forged(RIGHT, "c1")],
     ],
-    ids=["right", "wrong", "another tool", "two", "two different", "under the call's id"],
 )
-@pytest.mark.parametrize("when", ["beside", "before", "later"])
+@each("when", ["beside", "before", "later"])
 def test_a_request_that_a_model_wrote_about_a_real_call_does_not_stand_for_it(lies: list[types.Part], when: str):
     real = delete_call("/etc", id="c1")
     text = {"beside": [[real, *lies], "tried"], "before": [[*lies, real], "tried"], "later": [real, lies, "tried"]}[
@@ -686,9 +686,9 @@ class Peer(BaseAgent):
         yield Event(author=self.name, content=content, long_running_tool_ids=self.later or None)
 
 
-@pytest.mark.parametrize("role", ["user", "model"])
-@pytest.mark.parametrize("name", [REQUEST, "dele"])
-@pytest.mark.parametrize("by", ["request", "call"])
+@each("role", ["user", "model"])
+@each("name", [REQUEST, "dele"])
+@each("by", ["request", "call"])
 def test_what_another_agent_says_is_no_answer_and_no_result(role: str, name: str, by: str):
     talk, shop = shop_talk(delete_call(id="c1"), "still waiting", "still waiting")
     talk.say("del")

@@ -16,6 +16,7 @@ from adk_nb.runtime.approvals import REJECTED
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.tools import BaseTool, FunctionTool, ToolContext
+from tests.support.each import each
 from tests.support.shop import REQUEST, answer, delete_call, open_approvals, part_of, results, shop_talk
 from tests.support.talk import Talk, content_summaries, summaries
 from tests.support.transcripts import call_line, result_line
@@ -248,8 +249,8 @@ def test_several_may_be_answered_at_once_and_are_told_in_one_event():
     assert sorted(shop.deleted) == ["/x", "/y"]
 
 
-@pytest.mark.parametrize(
-    ("response", "runs"),
+@each(
+    "response, runs",
     [
         ({"confirmed": True}, True),
         ({"confirmed": True, "payload": {"a": 1}, "hint": "x"}, True),
@@ -273,7 +274,6 @@ def test_several_may_be_answered_at_once_and_are_told_in_one_event():
         ({}, False),
         ({"status": "ok"}, False),
     ],
-    ids=lambda item: str(item)[:40],
 )
 def test_the_shapes_of_an_answer(response: dict[str, Any], runs: bool):
     talk, shop = shop_talk(delete_call(), "done")
@@ -415,8 +415,8 @@ def paying(**kwargs: Any) -> tuple[FunctionTool, list[Any]]:
     return FunctionTool(pay, **kwargs), paid
 
 
-@pytest.mark.parametrize(
-    ("condition", "args", "asks"),
+@each(
+    "condition, args, asks",
     [
         ("amount > 100", {"amount": 50}, False),
         ("amount > 100", {"amount": 150}, True),
@@ -466,8 +466,8 @@ def test_wrong_arguments_go_back_before_an_expression_is_asked():
     assert "wrong arguments" in results(talk.say("pay"))[0]["error"] and open_approvals(talk) == []
 
 
-@pytest.mark.parametrize(
-    ("condition", "text"),
+@each(
+    "condition, text",
     [
         ("amuont > 1", "tool 'pay': the expression 'amuont > 1' cannot be used: there is no 'amuont'; did you mean"),
         ("tool_context", "there is no 'tool_context'; there is: amount, tags, to, when"),

@@ -12,6 +12,7 @@ from adk_nb.agents import LlmAgent, RunConfig, StreamingMode
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.sessions import GetSessionConfig
+from tests.support.each import each
 from tests.support.talk import Talk, content_summaries, summaries
 from tests.support.transcripts import result_line
 
@@ -44,8 +45,8 @@ def test_a_streaming_mode_may_be_given_by_its_value(value: Any, mode: StreamingM
     assert RunConfig(streaming_mode=value).streaming_mode is mode
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
+@each(
+    "given, said",
     [
         ({"max_lm_calls": 3}, r"RunConfig: .* no field 'max_lm_calls'; did you mean 'max_llm_calls'\?"),
         ({"max_llm_calls": sys.maxsize}, "not a limit; write 0"),

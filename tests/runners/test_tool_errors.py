@@ -12,6 +12,7 @@ from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.tools import BaseTool, ToolContext
+from tests.support.each import each
 from tests.support.polling import SECONDS
 from tests.support.talk import Talk, summaries
 from tests.support.transcripts import result_line
@@ -84,8 +85,8 @@ def test_an_unknown_tool_is_shown_to_callbacks_which_may_answer():
     assert log == [("wether", {"city": "Oslo"}, "ToolNotFoundError")]
 
 
-@pytest.mark.parametrize(
-    ("error", "text"),
+@each(
+    "error, text",
     [
         (ValueError("bad"), "ValueError: bad"),
         (KeyError("k"), "KeyError: 'k'"),
@@ -101,9 +102,8 @@ def test_an_unknown_tool_is_shown_to_callbacks_which_may_answer():
         (TimeoutError("late"), "TimeoutError: late"),
         (BrokenPipeError(32, "pipe"), "BrokenPipeError: [Errno 32] pipe"),
     ],
-    ids=lambda item: type(item).__name__,
 )
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@each("is_async", [False, True])
 def test_a_raising_tool_tells_the_model_and_the_run_goes_on(error: Exception, text: str | None, is_async: bool):
     def fail() -> None:
         raise error

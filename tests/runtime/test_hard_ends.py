@@ -13,6 +13,7 @@ from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.workflow import START, Workflow, node
+from tests.support.each import each
 from tests.support.polling import SECONDS
 from tests.support.talk import SESSION_KEY, Talk, summaries
 
@@ -83,10 +84,10 @@ def error_results(events: list[Event]) -> list[str]:
     return [str(one["error"]) for one in found if "error" in one]
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("calls", [1, 2])
-@pytest.mark.parametrize(
-    ("tool", "fact"),
+@each("place", PLACES)
+@each("calls", [1, 2])
+@each(
+    "tool, fact",
     [
         (cancelled_elsewhere, "cancelled"),
         (exits, "3"),
@@ -140,9 +141,9 @@ def test_a_foreign_cancellation_in_no_tool_is_an_error_of_the_run(place: Callabl
     assert "cancelled" in (talk.stored().events[-1].error_message or "")
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("calls", [1, 2])
-@pytest.mark.parametrize("kind", ["async", "sync"])
+@each("place", PLACES)
+@each("calls", [1, 2])
+@each("kind", ["async", "sync"])
 def test_ctrl_c_in_a_tool_stops_the_run(place: Callable[[BaseAgent], BaseAgent], calls: int, kind: str):
     async def interrupted() -> None:
         raise KeyboardInterrupt

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from adk_nb.errors import StateKeyError
 from adk_nb.runtime.instructions import fill_in
+from tests.support.each import each
 
 STATE: dict[str, Any] = {
     "x": "X",
@@ -27,8 +28,8 @@ STATE: dict[str, Any] = {
 
 
 # The table of google-adk 2.13 as observed, with the deviations that ours are: JSON for dict and list, \{x} for {x}.
-@pytest.mark.parametrize(
-    ("template", "filled"),
+@each(
+    "template, filled",
     [
         ("{x}", "X"),
         ("{ x }", "X"),

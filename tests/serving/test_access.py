@@ -11,6 +11,7 @@ from adk_nb.models.http_address import names_this_machine
 from adk_nb.serving import create_app
 from adk_nb.serving.access import MAX_BODY
 from tests.serving.conftest import TOKEN, Served, body
+from tests.support.each import each
 
 
 @pytest.fixture
@@ -129,7 +130,7 @@ def test_names_of_this_machine(name: str):
     assert names_this_machine(name)
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     ["", "example.org", "localhost.example.org", "127.0.0.1.nip.io", "127.0.0.1@evil", "[::1", "0.0.0.0", "10.0.0.1",
      "127.0.0.1:80:90", "127.0.0.1/x", "2130706433", "localhost:http"],

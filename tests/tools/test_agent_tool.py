@@ -25,6 +25,7 @@ from adk_nb.memory import MemoryEntry
 from adk_nb.models import LlmResponse, ScriptedLlm, call
 from adk_nb.plugins import BasePlugin
 from adk_nb.tools import AgentTool, FunctionTool, LongRunningFunctionTool, ToolContext
+from tests.support.each import each
 from tests.support.polling import SECONDS
 from tests.support.talk import SESSION_KEY, Talk, guide, look, requests, summaries
 
@@ -459,8 +460,8 @@ def text(words: str, **kwargs: Any) -> Event:
     return Event(content=types.Content(role="model", parts=[types.Part(text=words)]), **kwargs)
 
 
-@pytest.mark.parametrize(
-    ("says", "result_is"),
+@each(
+    "says, result_is",
     [
         ([text("first"), text("last")], {"result": "last"}),
         ([text("words"), Event(actions=EventActions(state_delta={"k": 1}))], {"result": "words"}),

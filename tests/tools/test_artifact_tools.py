@@ -19,6 +19,7 @@ from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import ToolContext, load_artifacts
 from adk_nb.tools.load_artifacts_tool import DOCX, LoadArtifactsTool
+from tests.support.each import each
 from tests.support.talk import Talk, content_summaries, summaries
 
 
@@ -257,8 +258,8 @@ def test_a_name_that_cannot_be_a_files_goes_back_to_the_model_as_the_tools_error
     assert events[1].actions.artifact_delta == {} and list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("template", "filled"),
+@each(
+    "template, filled",
     [
         ("Read {artifact.a.txt}!", "Read hello {x}!"),
         ("{ artifact.user:b.txt }", "b"),

@@ -3,9 +3,8 @@
 import time
 from typing import Any
 
-import pytest
-
 from adk_nb.tools.json_arguments import JsonArguments
+from tests.support.each import each
 
 BACKTRACKING = "^(a+)+$"
 HOSTILE = "a" * 40 + "!"
@@ -21,7 +20,7 @@ def doubling(levels: int) -> dict[str, Any]:
     return {"$ref": "#/$defs/l0", "$defs": {**both, f"l{levels}": {"type": "object"}}}
 
 
-@pytest.mark.parametrize(
+@each(
     "schema",
     [
         {"properties": {"x": {"pattern": BACKTRACKING}}},
@@ -47,8 +46,8 @@ def test_no_schema_takes_longer_than_its_limit(schema: dict[str, Any]):
     assert time.process_time() - began < 5  # each of them took minutes
 
 
-@pytest.mark.parametrize(
-    ("schema", "value", "told"),
+@each(
+    "schema, value, told",
     [
         ({"properties": {"day": {"pattern": r"^\d{4}-\d\d-\d\d$"}}}, {"day": "2026-1-1"}, "'2026-1-1' does not match"),
         ({"properties": {"day": {"pattern": r"^\d{4}-\d\d-\d\d$"}}}, {"day": "2026-01-01"}, None),

@@ -20,6 +20,7 @@ from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools import FunctionTool, LongRunningFunctionTool, ToolContext, tool
+from tests.support.each import each
 from tests.support.talk import Talk
 
 
@@ -72,8 +73,8 @@ def taken(hint: Any, value: Any) -> Any:
     return xes[0]
 
 
-@pytest.mark.parametrize(
-    ("hint", "payload", "value"),
+@each(
+    "hint, payload, value",
     [
         (int, 3.0, 3),
         (int, "5", 5),
@@ -96,7 +97,6 @@ def taken(hint: Any, value: Any) -> Any:
         (str, '{"a": 1}', '{"a": 1}'),
         (str, "[not json", "[not json"),
     ],
-    ids=str,
 )
 def test_arguments_are_converted(hint: Any, payload: Any, value: Any):
     actual = taken(hint, payload)
@@ -104,8 +104,8 @@ def test_arguments_are_converted(hint: Any, payload: Any, value: Any):
     assert actual == value and type(actual) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("hint", "payload", "message"),
+@each(
+    "hint, payload, message",
     [
         (int, "abc", "x: Input should be a valid integer"),
         (int, 3.5, "x: Input should be a valid integer"),
@@ -118,7 +118,6 @@ def test_arguments_are_converted(hint: Any, payload: Any, value: Any):
         (Annotated[int, Field(ge=1)], 0, "x: Input should be greater than or equal to 1 (got 0)"),
         (str, None, "x: Input should be a valid string (got None)"),
     ],
-    ids=str,
 )
 def test_a_wrong_argument_goes_back_to_the_model_and_the_tool_does_not_run(hint: Any, payload: Any, message: str):
     ran: list[Any] = []

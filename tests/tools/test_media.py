@@ -18,6 +18,7 @@ from adk_nb.models import Gemini
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.tools.media import MAX_MEDIA, MAX_MEDIA_BYTES
 from tests.models.gemini_server import GeminiServer, answer, calls
+from tests.support.each import each
 from tests.support.talk import Talk
 
 
@@ -64,8 +65,8 @@ def inline(response: types.FunctionResponse) -> list[tuple[str | None, bytes | N
 PNG, JPEG = pillow(), pillow("JPEG")
 
 
-@pytest.mark.parametrize(
-    ("result", "mime_type", "data"),
+@each(
+    "result, mime_type, data",
     [
         (types.Part(inline_data=types.Blob(data=b"\x01\x02", mime_type="audio/wav")), "audio/wav", b"\x01\x02"),
         (types.Blob(data=b"\x01\x02", mime_type="video/mp4"), "video/mp4", b"\x01\x02"),
@@ -81,7 +82,6 @@ PNG, JPEG = pillow(), pillow("JPEG")
         (ShownImage(data=JPEG), "image/jpeg", JPEG),
         (ShownImage(data=PNG, width=30), "image/png", PNG),
     ],
-    ids=lambda value: type(value).__name__ if not isinstance(value, str) else value,
 )
 def test_media_reach_the_model_beside_the_result(result: Any, mime_type: str, data: bytes):
     response, _ = said(result)

@@ -24,6 +24,7 @@ from adk_nb.tools.openapi_tool.auth import auth_helpers
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme, token_to_scheme_credential
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, auth_server
 from tests.models import live_server
+from tests.support.each import each
 from tests.support.talk import Talk
 
 
@@ -79,8 +80,8 @@ def parameter(place: str, **kwargs: Any) -> dict[str, Any]:
 LIST, OBJECT = ["x,y", "z"], {"R": 100, "G": "a b"}
 
 
-@pytest.mark.parametrize(
-    ("style", "explode", "value", "step"),
+@each(
+    "style, explode, value, step",
     [
         ("simple", False, "a b/c", "a%20b%2Fc"),
         ("simple", False, LIST, "x%2Cy,z"),
@@ -107,8 +108,8 @@ def test_a_value_in_a_path_has_its_style(style: str, explode: bool, value: Any, 
     assert request.url.raw_path.decode() == f"/v1/p/{step}/end"
 
 
-@pytest.mark.parametrize(
-    ("response", "value", "query"),
+@each(
+    "response, value, query",
     [
         ({}, LIST, "a=x%2Cy&a=z"),
         ({"explode": False}, LIST, "a=x%2Cy,z"),
@@ -179,8 +180,8 @@ def test_a_field_of_a_form_is_encoded_as_the_document_says(encoding: Any, value:
 BINARY = {"type": "string", "format": "binary"}
 
 
-@pytest.mark.parametrize(
-    ("schema", "encoding", "value", "parts"),
+@each(
+    "schema, encoding, value, parts",
     [
         ({}, None, "x", ['name="a"\r\n\r\nx']),
         (BINARY, None, "x", ['name="a"; filename="a"\r\nContent-Type: application/octet-stream\r\n\r\nx']),
@@ -325,8 +326,8 @@ def way(*names: str) -> dict[str, list[str]]:
 ALL = {"key": KEY, "token": BEARER, "password": BASIC, "basic": BASIC, "implicit": BEARER}
 
 
-@pytest.mark.parametrize(
-    ("security", "everywhere", "credential", "view"),
+@each(
+    "security, everywhere, credential, view",
     [
         ([way("key")], None, KEY, {"x-key": "a-long-key"}),
         (None, [way("key")], KEY, {"x-key": "a-long-key"}),
@@ -365,9 +366,9 @@ KEY_PLACES = {
 }
 
 
-@pytest.mark.parametrize("by_author", [False, True])
-@pytest.mark.parametrize(
-    ("place", "name", "sent"),
+@each("by_author", [False, True])
+@each(
+    "place, name, sent",
     [
         ("header", "X-Key", ["a-long-key"]),
         ("header", "x-key", ["a-long-key"]),
@@ -434,8 +435,8 @@ def test_no_other_argument_brings_a_second_key(place: str):
 ELSEWHERE = [{"url": "https://elsewhere.example/v1"}]
 
 
-@pytest.mark.parametrize(
-    ("servers", "host"),
+@each(
+    "servers, host",
     [
         (ELSEWHERE, None),
         ([{"url": "http://shop.example/v1"}], None),
@@ -445,8 +446,8 @@ ELSEWHERE = [{"url": "https://elsewhere.example/v1"}]
         ([], "shop.example"),
     ],
 )
-@pytest.mark.parametrize("level", ["operation", "path"])
-@pytest.mark.parametrize("given", ["credential", "scheme", "headers"])
+@each("level", ["operation", "path"])
+@each("given", ["credential", "scheme", "headers"])
 def test_an_operation_on_another_host_does_not_get_what_the_author_gave_for_the_documents(
     servers: Any, host: str | None, level: str, given: str
 ):
@@ -680,8 +681,8 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
+@each(
+    "text, message",
     [
         ("openapi: !!python/object/apply:os.system ['echo hi']", "could not determine a constructor"),
         ("openapi: !!python/name:os.system", "could not determine a constructor"),

@@ -30,6 +30,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import credentials
 from adk_nb.tools import web_access
 from adk_nb.tools.openapi_tool import OpenAPIToolset, RestApiTool
+from tests.support.each import each
 from tests.support.talk import Talk, summaries
 
 LOOK_UP = socket.getaddrinfo
@@ -575,8 +576,8 @@ def test_text_in_json_and_yaml_is_read():
     assert in_json.get_tool("get_pet")
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
+@each(
+    "options, message",
     [
         ({}, "one document"),
         ({"spec_dict": {}, "spec_str": "{}"}, "one document"),

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from adk_nb import types
 from adk_nb.errors import ConfigurationError
 from adk_nb.tools import FunctionTool, ToolContext, tool
+from tests.support.each import each
 
 LOCK = threading.Lock()
 
@@ -85,8 +86,8 @@ def test_no_parameters_no_schema():
     assert declaration.parameters_json_schema is None
 
 
-@pytest.mark.parametrize(
-    ("hint", "told"),
+@each(
+    "hint, told",
     [
         (Optional[int], {"anyOf": [{"type": "integer"}, {"type": "null"}]}),  # noqa: UP045
         (Union[int, str], {"anyOf": [{"type": "integer"}, {"type": "string"}]}),  # noqa: UP007
@@ -106,7 +107,6 @@ def test_no_parameters_no_schema():
         (Annotated[int, "how many"], {"type": "integer", "description": "how many"}),
         (Annotated[int, Field(alias="other")], {"type": "integer"}),
     ],
-    ids=str,
 )
 def test_types_in_json_schema(hint: Any, told: dict[str, Any]):
     def f(x): ...
@@ -239,9 +239,7 @@ def test_a_function_that_takes_any_argument_is_declared_as_an_open_object():
     assert "additionalProperties" not in schema(h)
 
 
-@pytest.mark.parametrize(
-    "name", ["model_config", "model_fields", "schema", "copy", "json", "dict", "self", "cls", "p_x", "_x"]
-)
+@each("name", ["model_config", "model_fields", "schema", "copy", "json", "dict", "self", "cls", "p_x", "_x"])
 def test_any_parameter_name_works(name: str):
     made: dict[str, Any] = {}
     exec(f"def f({name}: int) -> int: return {name}", made)
@@ -293,8 +291,8 @@ def test_bound_methods_and_callables_are_tools():
     }
 
 
-@pytest.mark.parametrize(
-    ("hint", "told"),
+@each(
+    "hint, told",
     [
         (int, {"type": "integer"}),
         (dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}),
@@ -305,7 +303,6 @@ def test_bound_methods_and_callables_are_tools():
         (threading.Lock, None),
         (types.Part, None),
     ],
-    ids=str,
 )
 def test_what_a_function_returns_is_told_where_it_is_json(hint: Any, told: dict[str, Any] | None):
     def f(x: int): ...

@@ -11,6 +11,7 @@ from adk_nb import types
 from adk_nb.agents import LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.tools.shape import Shape, error_text
+from tests.support.each import each
 
 
 class City(BaseModel):
@@ -74,13 +75,13 @@ READ: list[tuple[Any, str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "text", "value"), READ)
+@each("schema, text, value", READ)
 def test_text_is_read_as_json_values(schema: Any, text: str, value: Any):
     assert Shape(schema).read(text) == value
 
 
-@pytest.mark.parametrize(
-    ("schema", "text", "said"),
+@each(
+    "schema, text, said",
     [
         (City, "not json", "Invalid JSON"),
         (City, '{"people": 1}', "name: Field required"),
@@ -169,8 +170,8 @@ class Undefined(BaseModel):
     other: "NotThere"  # noqa: F821  # pyright: ignore[reportUndefinedVariable]
 
 
-@pytest.mark.parametrize(
-    ("schema", "said"),
+@each(
+    "schema, said",
     [
         ("City", "'City' … not a schema"),
         (5, "5 … not a schema"),
@@ -187,7 +188,7 @@ class Undefined(BaseModel):
         (type(lambda: 1), "not a schema"),
     ],
 )
-@pytest.mark.parametrize("field", ["output_schema", "input_schema"])
+@each("field", ["output_schema", "input_schema"])
 def test_what_is_no_schema_is_refused_when_the_agent_is_made(field: str, schema: Any, said: str):
     with pytest.raises(ConfigurationError) as caught:
         LlmAgent(name="a", **{field: schema})

@@ -12,13 +12,13 @@ from typing import Annotated, Any, Generic, Literal, NamedTuple, NewType, NotReq
 from uuid import UUID
 
 import pydantic
-import pytest
 import typing_extensions
 from pydantic import BaseModel, Field, SecretStr
 
 from adk_nb import types
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools import FunctionTool
+from tests.support.each import each
 from tests.support.talk import Talk, guide
 
 T = TypeVar("T")
@@ -570,7 +570,7 @@ SIGNATURES: list[tuple[Any, Any, Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("hint", "told", "named", "sent", "given"), SIGNATURES, ids=lambda one: None)
+@each("hint, told, named, sent, given", SIGNATURES)
 def test_a_type_is_told_as_json_schema_and_a_value_of_it_arrives(
     hint: Any, told: dict[str, Any], named: dict[str, Any], sent: Any, given: Any
 ):

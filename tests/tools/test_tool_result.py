@@ -35,6 +35,7 @@ from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.tool_result import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, as_response
+from tests.support.each import each
 from tests.support.talk import Talk, guide
 
 
@@ -84,8 +85,8 @@ class Point:
 Pair = collections.namedtuple("Pair", "a b")
 
 
-@pytest.mark.parametrize(
-    ("value", "response"),
+@each(
+    "value, response",
     [
         ({"a": 1}, {"a": 1}),
         ({}, {}),
@@ -181,9 +182,8 @@ Pair = collections.namedtuple("Pair", "a b")
         ),
         (pd.DataFrame({"n": [5]}, index=[7]), {"result": [{"n": 5}]}),
     ],
-    ids=lambda value: None,
 )
-@pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])
+@each("is_async", [False, True])
 def test_a_result_becomes_json(value: Any, response: dict[str, Any] | None, is_async: bool):
     assert told(lambda: value, is_async) == ({"result": value} if response is None else response)
 
@@ -363,7 +363,7 @@ HOSTILE: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("make", HOSTILE.values(), ids=HOSTILE)
+@each("make", HOSTILE.values())
 def test_no_result_ends_the_run(make: Callable[[], Any]):
     response = told(make)
 

@@ -9,7 +9,6 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, Optional, Self, TypedDict, TypeVar
 
-import pytest
 from pydantic import BaseModel, Field
 from typing_extensions import TypeAliasType
 
@@ -19,6 +18,7 @@ from adk_nb.models import Gemini, LlmRequest, LlmResponse
 from adk_nb.models.scripted_llm import call
 from adk_nb.tools import FunctionTool, ToolContext
 from tests.models.gemini_server import GeminiServer, answer
+from tests.support.each import each
 from tests.support.talk import Talk, guide
 from tests.tools import test_signatures as of_types
 
@@ -805,7 +805,7 @@ def declared(told: dict[str, Any] | None, name: str) -> dict[str, Any] | None:
     return None if told is None else {"title": f"{name}Params", "type": "object", **told}
 
 
-@pytest.mark.parametrize(("func", "lines", "payload", "actual"), SIGNATURES, ids=lambda item: None)
+@each("func, lines, payload, actual", SIGNATURES)
 def test_a_signature_is_told_as_json_schema_and_a_call_that_fits_reaches_the_function(
     func: Callable[..., Any], lines: dict[str, Any] | None, payload: dict[str, Any], actual: dict[str, Any] | None
 ):

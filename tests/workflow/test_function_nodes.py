@@ -15,6 +15,7 @@ from adk_nb.errors import ConfigurationError, NodeTimeoutError, WorkflowDataErro
 from adk_nb.events import Event
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.workflow import END, START, FunctionNode, RetryConfig, Workflow, node
+from tests.support.each import each
 from tests.support.polling import SECONDS
 from tests.support.talk import Talk
 from tests.workflow.steps import step, walked
@@ -45,8 +46,8 @@ def gives(value: Any) -> Any:
     return giving
 
 
-@pytest.mark.parametrize(
-    ("given", "kind", "got"),
+@each(
+    "given, kind, got",
     [
         ("3", int, 3),
         ({"v": 3}, V, V(v=3)),

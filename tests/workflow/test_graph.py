@@ -25,6 +25,7 @@ from adk_nb.workflow import (
     build_node,
     node,
 )
+from tests.support.each import each
 from tests.support.talk import Talk
 from tests.workflow.steps import step, walked
 
@@ -145,8 +146,8 @@ def choose(node_input: Any) -> Event:
     return Event(output="q", route="x")
 
 
-@pytest.mark.parametrize(
-    ("edges", "told"),
+@each(
+    "edges, told",
     [
         ([], "no edge … 'START'; write ('START', first_node)"),
         ([(START,)], "not an edge; write ('START', first, second)"),
@@ -176,8 +177,8 @@ def test_an_invalid_graph_is_reported_when_it_is_built(edges: Any, told: str) ->
     assert mentions(raised.value, told)
 
 
-@pytest.mark.parametrize(
-    ("build", "told"),
+@each(
+    "build, told",
     [
         (lambda: node(a, tiemout=3), "did you mean 'timeout'"),
         (lambda: node(build_node(a), tiemout=3), "did you mean 'timeout'"),

@@ -80,7 +80,7 @@ class Conversation:
         self.plugins = PluginManager(self.runner.plugin_manager.plugins)
         """The runner's plugins, and the conversation's own."""
         self.sticky = self.runner.sticky_agents
-        """As `Chat.sticky`."""
+        """As `Runner.sticky_agents`."""
         self._history = History()
         self._reading = threading.RLock()
 
