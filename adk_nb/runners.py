@@ -9,8 +9,7 @@ from typing import Any, Self
 
 from adk_nb import sync, workflow
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.agents.toolsets import close_toolsets
-from adk_nb.agents.version import version_of
+from adk_nb.agents.tree import close_toolsets, version_of
 from adk_nb.apps.app import App, resolve_runner_arguments
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from adk_nb.a2a.protocol import EXTRA, JSONRPC, VERSIONS, a2a_types
-from adk_nb.agents.version import version_of
+from adk_nb.agents.tree import version_of
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
 from adk_nb.redaction import without_known

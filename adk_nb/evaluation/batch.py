@@ -14,7 +14,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, get_type_hints
 from adk_nb import clock
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.agents.version import agents_below
+from adk_nb.agents.tree import agents_below
 from adk_nb.apps.app import App
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import AdkNbError, InputError

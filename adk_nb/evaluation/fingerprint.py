@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast, runtime_checkable
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.agents.version import agents_below, version_of
+from adk_nb.agents.tree import agents_below, version_of
 from adk_nb.apps.app import App
 from adk_nb.errors import AdkNbError
 from adk_nb.tools.fingerprint import fingerprint, whole_fingerprint

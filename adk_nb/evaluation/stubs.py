@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.agents.version import agents_below
+from adk_nb.agents.tree import agents_below
 from adk_nb.errors import InputError, did_you_mean
 from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.eval_case import IntermediateData, Invocation, InvocationEvents

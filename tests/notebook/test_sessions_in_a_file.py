@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from adk_nb import Chat, LlmAgent, clock, sync, types
-from adk_nb.agents.version import version_of
+from adk_nb.agents.tree import version_of
 from adk_nb.auth import APIKey, APIKeyIn, AuthConfig
 from adk_nb.errors import InputError, PendingError, SessionBusyError
 from adk_nb.events.event import Event

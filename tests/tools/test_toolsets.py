@@ -13,6 +13,7 @@ from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.runners import Runner
 from adk_nb.sessions import InMemorySessionService
 from adk_nb.tools import AgentTool, BaseTool, BaseToolset, StaticToolset
+from adk_nb.workflow import START, Workflow
 from tests.support.talk import Talk, summaries
 
 
@@ -240,8 +241,18 @@ def test_the_runner_closes_each_toolset_of_the_tree_once(caplog: pytest.LogCaptu
 
     assert (root.closed, shared.closed, called.closed) == (1, 1, 1)
     assert caplog.record_tuples == [
-        ("adk_nb.agents.toolsets", logging.WARNING, "toolset Place did not close: gone"),
+        ("adk_nb.agents.tree", logging.WARNING, "toolset Place did not close: gone"),
     ]
+
+
+def test_the_runner_closes_the_toolsets_of_a_graph():
+    place = Place(look)
+    drafts = LlmAgent(name="drafts", model="offline", tools=[place])
+    runner = Talk(Workflow(name="wf", edges=[(START, drafts)])).runner
+
+    sync.run(runner.close())
+
+    assert place.closed == 1
 
 
 def test_each_toolset_has_its_own_time_to_close(caplog: pytest.LogCaptureFixture):

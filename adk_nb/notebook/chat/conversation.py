@@ -9,7 +9,7 @@ from typing import Any, TypedDict, Unpack, cast
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.version import version_of
+from adk_nb.agents.tree import version_of
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService

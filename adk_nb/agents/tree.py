@@ -1,12 +1,17 @@
-"""A hash of agents and their tools, with which a resumed run detects edits."""
+"""A tree of agents: those in it, the hash by which a resumed run detects edits, and its toolsets."""
 
+import asyncio
 import hashlib
+import logging
 from collections.abc import Iterator
 from types import FunctionType
 from typing import Any
 
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.fingerprint import code_fingerprint, fingerprint, tools_fingerprint
+
+logger = logging.getLogger(__name__)
 
 
 def version_of(root: Any) -> str:
@@ -50,3 +55,21 @@ def _tool_digest(tool: Any) -> str:
     if isinstance(tool, BaseTool):
         return fingerprint(tool)
     return code_fingerprint(tool) if callable(tool) else type(tool).__qualname__
+
+
+async def close_toolsets(agent: Any, seconds: float) -> None:
+    """Close the toolsets in a tree, each once; an error, or more than `seconds` for one of them, is logged."""
+    toolsets = [
+        tool
+        for member in agents_below(agent)
+        for tool in getattr(member, "tools", None) or ()
+        if isinstance(tool, BaseToolset)
+    ]
+    for toolset in {id(toolset): toolset for toolset in toolsets}.values():
+        try:
+            async with asyncio.timeout(seconds):
+                await toolset.close()
+        # Each is closed, whatever another one raises.
+        except Exception as error:
+            message = str(error) or type(error).__name__
+            logger.warning("toolset %s did not close: %s", type(toolset).__name__, message)
