@@ -4,6 +4,7 @@ Validating a new object costs four times as much as a copy. A copy is not valida
 types.
 """
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
@@ -21,6 +22,11 @@ def content(role: str, parts: list[types.Part]) -> types.Content:
 def text_part(text: str) -> types.Part:
     """A text part."""
     return copy_model(_text_part(), text=text)
+
+
+def text_of(parts: Iterable[types.Part]) -> str:
+    """The text of parts, without thoughts."""
+    return "".join([part.text for part in parts if part.text and not part.thought])
 
 
 def copied_content(original: types.Content) -> types.Content:

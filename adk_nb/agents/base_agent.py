@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, InstanceOf, PrivateAttr, ValidationError
 
-from adk_nb import types
+from adk_nb import parts, types
 from adk_nb.errors import ConfigurationError
 from adk_nb.events.event import Event, as_content
 from adk_nb.locations import warn
@@ -23,6 +23,7 @@ from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 from adk_nb.runtime.nested_calls import is_paused, without_answers
 from adk_nb.runtime.run_config import RetryConfig
 from adk_nb.sessions.state import check_schema
+from adk_nb.tools.shape import Shape, error_text
 from adk_nb.wire import fast_private_attributes, field_errors, replace_fields, unknown_field
 
 BeforeAgentCallback = AfterAgentCallback = Hooks
@@ -279,9 +280,21 @@ class BaseAgent(BaseModel):
             f"{type(self).__name__} has no live conversations; run it with run_async, or override _run_live_impl"
         )
 
-    def input_mismatch(self, message: types.Content, /) -> str | None:
-        """The mismatch of a message with its input schema, as text. None: it takes any message."""
+    @property
+    def input_shape(self) -> Shape | None:
+        """The parser of a message to it. None: it takes any message."""
         return None
+
+    def input_mismatch(self, message: types.Content, /) -> str | None:
+        """The mismatch of a message with its input schema, as text. None: it fits."""
+        shape, message_parts = self.input_shape, message.parts or ()
+        if shape is None or any(part.function_response for part in message_parts):
+            return None
+        try:
+            shape.read(parts.text_of(message_parts))
+            return None
+        except (ValidationError, ConfigurationError) as error:
+            return error_text(error)
 
     def _hook_events(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
         """The events of a callback's answer, in place of the agent's own."""

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from typing import Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, InstanceOf, PrivateAttr, ValidationError
+from pydantic import Field, InstanceOf, PrivateAttr
 
 from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent, short_repr
@@ -32,7 +32,7 @@ from adk_nb.tools.finish_task_tool import FinishTaskTool
 from adk_nb.tools.foreign_tool import wrapper_template
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
-from adk_nb.tools.shape import Shape, error_text
+from adk_nb.tools.shape import Shape
 from adk_nb.wire import LAZY
 
 ToolUnion = BaseTool | BaseToolset | Callable[..., Any]
@@ -199,7 +199,6 @@ class LlmAgent(TeamAgent):
 
     @property
     def input_shape(self) -> Shape | None:
-        """The parser of a message to it. None: it has no `input_schema`."""
         return self._shape("input_schema")
 
     @property
@@ -297,17 +296,6 @@ class LlmAgent(TeamAgent):
         if isinstance(self.global_instruction, str):
             return self.global_instruction, not self.template
         return await self._provided("global_instruction", self.global_instruction, ctx), True
-
-    def input_mismatch(self, message: types.Content, /) -> str | None:
-        parts = message.parts or []
-        shape = self.input_shape
-        if not shape or any(part.function_response for part in parts):
-            return None
-        try:
-            shape.read("".join(part.text for part in parts if part.text and not part.thought))
-            return None
-        except (ValidationError, ConfigurationError) as error:
-            return error_text(error)
 
     def _hook_events(self, ctx: InvocationContext, event: Event) -> Iterable[Event]:
         return apply_and_report(ctx, self, event)

@@ -12,9 +12,8 @@ from collections.abc import Coroutine, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from typing import Any, Protocol, cast
 
-from adk_nb.code_executors.isolation import Isolation, require_processes
+from adk_nb.code_executors.isolation import Isolation, end_group, environment, exit_text, require_processes
 from adk_nb.code_executors.output import Output
-from adk_nb.code_executors.processes import end_group, environment, exit_text
 from adk_nb.code_executors.work_folder import WorkFolder
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require

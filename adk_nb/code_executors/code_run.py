@@ -8,8 +8,8 @@ from concurrent.futures import CancelledError
 from contextlib import suppress
 from typing import IO
 
+from adk_nb.code_executors.isolation import end_group, exit_text
 from adk_nb.code_executors.output import Output
-from adk_nb.code_executors.processes import end_group, exit_text
 from adk_nb.runtime.code_execution import CodeExecutionResult
 
 _DRAIN_SECONDS = 1.0

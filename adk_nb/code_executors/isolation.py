@@ -1,12 +1,14 @@
-"""Isolation of model-written code from other processes, with the tools of this machine."""
+"""Processes of model-written code: their environment, groups and exit codes, and their isolation from other ones."""
 
 import functools
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -15,6 +17,12 @@ from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
+
+_PASSED = (
+    "PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR TEMP TMP VIRTUAL_ENV CONDA_PREFIX LD_LIBRARY_PATH "
+    "DYLD_LIBRARY_PATH SYSTEMROOT SYSTEMDRIVE WINDIR COMSPEC PATHEXT USERPROFILE APPDATA LOCALAPPDATA PROGRAMDATA "
+    "OMP_NUM_THREADS OPENBLAS_NUM_THREADS MKL_NUM_THREADS CUDA_VISIBLE_DEVICES SSL_CERT_FILE"
+)
 
 Level = Literal["auto", "none", "processes", "sandbox"]
 """Levels of isolation.
@@ -51,6 +59,36 @@ _UNSHARE = ("--pid", "--fork", "--kill-child", "--mount-proc")
 _INIT = ("/bin/sh", "-c", 'exec 3>&2 2>/dev/null; (exec "$@" 2>&3 3>&-); exit $?', "sh")
 """Process 1 of a namespace: signals from within cannot end it. It writes nothing of its own."""
 _IGNORING_INTERRUPTS = ("/bin/sh", "-c", "trap '' INT; exec \"$@\"", "sh")
+
+
+def environment(**extra: str) -> dict[str, str]:
+    """The variables of this process that are known to be harmless, and `extra`."""
+    # An allowlist: variables with keys and tokens can have any name.
+    passed = _PASSED.split()
+    variables = {name: value for name, value in os.environ.items() if name.upper() in passed or name.startswith("LC_")}
+    return variables | {"PYTHONIOENCODING": "utf-8"} | extra
+
+
+def end_group(pid: int, signal_number: int = getattr(signal, "SIGKILL", signal.SIGTERM)) -> None:
+    """Signal a process and its group. A missing process is ignored.
+
+    A process that left the group deliberately is not reached.
+    """
+    with suppress(OSError):
+        if hasattr(os, "killpg"):  # not on Windows
+            os.killpg(pid, signal_number)  # the leader's pid is the id of the group
+        else:
+            os.kill(pid, signal_number)
+
+
+def exit_text(exit_code: int) -> str:
+    """`status 3`, or `signal SIGKILL`."""
+    if exit_code >= 0:
+        return f"status {exit_code}"
+    try:
+        return f"signal {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"signal {-exit_code}"
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from typing import Any
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.code_run import RUN, CodeRun
-from adk_nb.code_executors.isolation import Isolation, Level, require_processes, select_isolation
-from adk_nb.code_executors.processes import environment
+from adk_nb.code_executors.isolation import Isolation, Level, environment, require_processes, select_isolation
 from adk_nb.code_executors.work_folder import WorkFolder
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult

@@ -149,6 +149,23 @@ class CallResult:
     event_id: str | None = None
     """Id reserved for the result's event, where the session has a journal."""
 
+    @classmethod
+    def of(cls, context: Context, part: types.Part | None, **fields: Any) -> "CallResult":
+        """The result of the call of `context`, with what its tool and the runtime noted there."""
+        state = call_state(context)
+        return cls(
+            part,
+            context.actions,
+            call_id=context.function_call_id,
+            failed_at=state.failed_at,
+            repeated=state.attempt_in_doubt,
+            display=state.display,
+            nested_usage=state.nested_usage,
+            same_call=state.same_call,
+            task_output=state.task_output,
+            **fields,
+        )
+
 
 async def save_result(durable: DurableCall | None, result: CallResult) -> CallResult:
     """Return `result` once it is in the journal."""

@@ -24,8 +24,12 @@ def apply_output(spec: LlmSpec, event: Event) -> Exception | None:
     Returns:
         The validation error; the event is unchanged then.
     """
-    text = _final_text(event)
-    if not text or spec.mode == "task":  # a task's output comes from the tool that completes it
+    if spec.mode == "task":  # its output comes from the tool that completes it
+        return None
+    if event.error_code or not event.is_final_response() or event.get_function_calls():
+        return None
+    # After an answer that ends in code the result is still to come.
+    if not event.parts or event.parts[-1].executable_code or not (text := event.text):
         return None
     value = text
     if spec.output_shape:
@@ -90,16 +94,4 @@ def output_from_tool(ctx: InvocationContext, spec: LlmSpec, events: Sequence[Eve
         content=types.Content(role="model", parts=[types.Part(text=json.dumps(value, ensure_ascii=False))]),
         output=value,
         actions=EventActions(state_delta=state_delta),
-    )
-
-
-def _final_text(event: Event) -> str:
-    """The text of a final answer; "" for one that ends in code, whose result is still to come."""
-    parts = event.parts
-    if event.error_code or not event.is_final_response() or event.get_function_calls():
-        return ""
-    return (
-        ""
-        if parts and parts[-1].executable_code
-        else "".join(part.text for part in parts if part.text and not part.thought)
     )

@@ -283,21 +283,18 @@ async def run_call(ctx: InvocationContext, spec: LlmSpec, call: types.FunctionCa
             response.will_continue = will_continue
         if response.scheduling != scheduling:
             response.scheduling = scheduling
-    text_part = result_text_part(response) if state.is_spoken and context.actions.skip_summarization else None
-    is_interim = is_async and state.is_long_running
-    call_result = CallResult(
-        part, context.actions, is_placeholder, decision, is_interim, text_part, call.id, state.failed_at
-    )
-    call_result.repeated, call_result.display = state.attempt_in_doubt, state.display
-    call_result.nested_usage, call_result.same_call = state.nested_usage, state.same_call
     # A callback answered before the tool was called.
-    call_result.is_not_run = (
-        tool is not None
-        and tool.asks_to_repeat
-        and not (state.is_called or state.same_call or decision or is_placeholder)
+    is_not_run = not (state.is_called or state.same_call or decision or is_placeholder)
+    call_result = CallResult.of(
+        context,
+        part,
+        is_placeholder=is_placeholder,
+        decision=decision,
+        is_interim=is_async and state.is_long_running,
+        text_part=result_text_part(response) if state.is_spoken and context.actions.skip_summarization else None,
+        is_not_run=is_not_run and tool is not None and tool.asks_to_repeat,
+        is_task_result=tool is not None and tool.runs_task,
     )
-    call_result.is_task_result = tool is not None and tool.runs_task
-    call_result.task_output = state.task_output
     return await save_result(durable, _note_for_closing(ctx, call_result))
 
 

@@ -4,18 +4,18 @@ from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import aclosing
 from typing import Any, ClassVar
 
-from pydantic import Field, PrivateAttr, ValidationError
+from pydantic import Field, PrivateAttr
 from pydantic_core import to_jsonable_python
 
 from adk_nb import parts, types
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.errors import ConfigurationError, WorkflowConfigurationError
+from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import INPUTS, answer
 from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext
-from adk_nb.tools.shape import Shape, error_text
+from adk_nb.tools.shape import Shape
 from adk_nb.wire import replace_fields
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode
@@ -84,7 +84,6 @@ class Workflow(BaseAgent):
 
     @property
     def input_shape(self) -> Shape | None:
-        """The validator of `input_schema`. None: it has none."""
         return None if self.input_schema is None else Shape(self.input_schema)
 
     def adopt(self, node: BaseNode, /) -> None:
@@ -102,15 +101,6 @@ class Workflow(BaseAgent):
             if match := agent.find_agent(name):
                 return match
         return super().find_sub_agent(name)
-
-    def input_mismatch(self, message: types.Content, /) -> str | None:
-        if self.input_schema is None or any(part.function_response for part in message.parts or ()):
-            return None
-        try:
-            self._read(message)
-            return None
-        except (ValidationError, ConfigurationError) as error:
-            return error_text(error)
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
         node = self._current_node(ctx)
@@ -150,16 +140,10 @@ class Workflow(BaseAgent):
         if node and node.agent is self:
             return node
         path = f"{node.path}/{self.name}@1" if node else f"{self.name}@1"
-        return CurrentNode(
-            path=path, agent=self, input=self._read(ctx.delegated_input or ctx.user_content), output_for=[]
-        )
-
-    def _read(self, message: types.Content | None) -> Any:
-        """The input of the first nodes."""
-        shape = self.input_shape
-        if not shape or not message:
-            return message
-        return shape.read("".join(part.text for part in message.parts or () if part.text and not part.thought))
+        first_input: Any = ctx.delegated_input or ctx.user_content
+        if first_input and (shape := self.input_shape):
+            first_input = shape.read(parts.text_of(first_input.parts or ()))
+        return CurrentNode(path=path, agent=self, input=first_input, output_for=[])
 
     def _as_answer(self, ctx: InvocationContext) -> types.Content | None:
         """The user's text as the answer to the only open question. None: it is not an answer."""
