@@ -9,14 +9,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
+LONG = pytest.mark.long
 
 
 @pytest.mark.parametrize(
     ("suites", "least"),
     [
-        (("tests/notebook/test_approvals.py", "tests/notebook/test_one_turn.py"), 90),
-        (("tests/notebook/test_sessions_in_a_file.py", "tests/notebook/test_redefined.py"), 65),
-        (("tests/notebook/test_eval.py", "tests/notebook/test_chat_door.py"), 50),
+        (("tests/notebook/test_one_turn.py", "tests/notebook/test_redefined.py"), 50),
+        pytest.param(("tests/notebook/test_approvals.py", "tests/notebook/test_sessions_in_a_file.py"), 90, marks=LONG),
+        pytest.param(("tests/notebook/test_eval.py", "tests/notebook/test_chat_door.py"), 50, marks=LONG),
     ],
 )
 @pytest.mark.timeout(1000)

@@ -139,6 +139,7 @@ def test_an_approved_call_whose_worker_is_killed_in_it_is_asked_about_again(shop
 
 
 @pytest.mark.postgres
+@pytest.mark.long
 def test_many_runs_of_two_workers_of_which_one_is_killed_come_to_their_ends_once(shop: Shop):
     places = [f"s{number}" for number in range(12)]
 
