@@ -12,6 +12,7 @@ from adk_nb.apps import App
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat.chat import turn_runner
+from adk_nb.notebook.chat.conversation import InNotebook
 from adk_nb.plugins import BasePlugin
 from tests.notebook.conftest import Shell
 
@@ -69,7 +70,7 @@ def test_a_reply_that_goes_on_from_an_approval_shows_the_call_it_was_about():
 
     chat = Chat(Agent(name="payer", model=ScriptedLlm(call("pay", amount=3), "Done."), tools=[pay]))
     heard: list[str] = []
-    turn_runner(chat).on_reply = lambda reply: heard.append(reply.status)
+    turn_runner(chat).conversation.notebook = InNotebook(on_reply=lambda reply: heard.append(reply.status))
     chat.ask("pay 3")
 
     reply = chat.approve()

@@ -16,12 +16,12 @@ from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat.chat import turn_runner
+from adk_nb.notebook.chat.conversation import typed_change
 from adk_nb.notebook.chat.reply import view_of_reply
-from adk_nb.notebook.chat.session_state import typed_change
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.front_end import VIEW_MIME, set_page, views_stay, with_view
 from adk_nb.notebook.view.panels import RunPanels, listed
-from adk_nb.notebook.view.run_view import Clicks
+from adk_nb.notebook.view.run_view import Clicks, TurnInfo
 from adk_nb.panels import Fold, Follower, Panel, PanelRun, Table, register, unregister
 from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, assert_nothing_unseen
@@ -60,7 +60,7 @@ class Seen:
         self.wire: Any = self.run._view.comm  # pyright: ignore[reportPrivateUsage]
 
     async def _ran(self, clicks: Clicks) -> None:
-        self.run.begin(None, clicks)
+        self.run.begin(None, clicks, TurnInfo())
         for event in self.reply.events:
             self.run.event(event)
         self.run.end(view_of_reply(self.reply))

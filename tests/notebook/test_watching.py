@@ -2,8 +2,7 @@
 
 from adk_nb.agents import ParallelAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.chat.watching import watch
-from adk_nb.notebook.view.run_view import RunView
+from adk_nb.notebook.view.run_view import RunView, watch
 from adk_nb.runners import InMemoryRunner
 from adk_nb.workflow import Workflow
 from tests.notebook.test_drawing import agent

@@ -9,9 +9,8 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import Answer, ScriptedLlm
 from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.view.document import Table, document
-from adk_nb.notebook.view.notices import Notices
-from adk_nb.notebook.view.reply_view import ReplyView, reply_document
-from adk_nb.notebook.view.run_tables import event_table
+from adk_nb.notebook.view.reply_view import Notices, ReplyView, reply_document
+from adk_nb.notebook.view.rows import event_table
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runners import InMemoryRunner
 from adk_nb.runtime import interrupts

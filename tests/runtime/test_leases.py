@@ -13,8 +13,7 @@ from adk_nb.apps import App, ResumabilityConfig
 from adk_nb.errors import ConfigurationError, SessionBusyError, StaleSessionError
 from adk_nb.events import Event
 from adk_nb.models import call
-from adk_nb.notebook.view.rows import rows_of
-from adk_nb.notebook.view.run_tables import row_text
+from adk_nb.notebook.view.rows import row_text, rows_of
 from adk_nb.runners import Runner
 from adk_nb.runtime import approvals, session_lease
 from adk_nb.runtime.approvals import IN_DOUBT

@@ -99,7 +99,11 @@ def notes_on(definition: AgentDefinition, template: Template | None, names: Name
     undefined = [tool for tool in definition.tools if not names.has_tool(tool)]
     undefined += [member for member in definition.members if names.node_like(member) is None]
     if undefined:
-        hint = _similar_names(definition, undefined, names)
+        candidates = names.node_names
+        if definition.kind == "llm":
+            candidates = [*names.tool_names, *(names.agent_names if definition.members else ())]
+        matches = [match for word in undefined if (match := closest(word, candidates, cutoff=0.75))]
+        hint = f"; did you mean {', '.join(map(repr, matches))}?" if matches else ""
         _refuse_if_strict(names, f"{name} names tools or agents that are not defined: {', '.join(undefined)}", hint)
         notes.append(f"not defined yet: {', '.join(undefined)}; define before you ask {name}{hint}")
     if definition.kind == "llm" and is_team(definition.instruction, names.agent_names):
@@ -120,14 +124,6 @@ def _refuse_if_strict(names: Names, fault: str, hint: str = "") -> None:
     if names.strict:
         hint = hint or "; define it in a cell above, or type %config AdkNb.strict = False"
         raise InputError(fault + hint)
-
-
-def _similar_names(definition: AgentDefinition, undefined: Sequence[str], names: Names) -> str:
-    candidates = names.node_names
-    if definition.kind == "llm":
-        candidates = [*names.tool_names, *(names.agent_names if definition.members else ())]
-    matches = [match for name in undefined if (match := closest(name, candidates, cutoff=0.75))]
-    return f"; did you mean {', '.join(map(repr, matches))}?" if matches else ""
 
 
 def unfit_history(new: AgentDefinition, old: AgentDefinition, events: Sequence[Event]) -> Iterator[str]:
@@ -172,11 +168,11 @@ def stale_variables(definition: AgentDefinition, variables: Mapping[str, Any]) -
     """The variables, in braces as in the cell, whose values have changed since the cell ran."""
     objects = {definition.model: definition.model_object} if definition.model_object is not None else {}
     objects |= {field.variable: field.value for field in definition.fields.values() if field.variable}
-    stale = [path for path, text in definition.variables.items() if _current_text(path, variables) != text]
+    stale: list[str] = []
+    for path, text in definition.variables.items():
+        current = None
+        with suppress(UserError):
+            current = parse(f"{{{{{path}}}}}", variables, keys=False).variables.get(path)
+        if current != text:
+            stale.append(path)
     return [*stale, *(name for name, value in objects.items() if variables.get(name) is not value)]
-
-
-def _current_text(path: str, variables: Mapping[str, Any]) -> str | None:
-    with suppress(UserError):
-        return parse(f"{{{{{path}}}}}", variables, keys=False).variables.get(path)
-    return None

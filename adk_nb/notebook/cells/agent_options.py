@@ -66,7 +66,17 @@ def field_of(mark: str, name: str, value: Any, variables: Mapping[str, Any]) -> 
     Raises:
         InputError: There is no such field, it has an option of its own, or the text is nothing that it could be.
     """
-    _check_field(mark, name, value)
+    if name in _HINTS:
+        raise InputError(f"{mark} is not needed for {name}: {_HINTS[name]}")
+    config_fields = types.GenerateContentConfig.model_fields
+    if name not in FIELDS and name in config_fields:
+        raise InputError(f"{mark}: {name} belongs into generate_content_config; {_config_hint(name, value)}")
+    if name not in FIELDS:
+        near = closest(name.replace("-", "_"), [*FIELDS, *_HINTS, *config_fields])
+        hint = _HINTS.get(near or "") or (f"did you mean {near}?" if near else f"there is {', '.join(FIELDS)}")
+        if near in config_fields:
+            hint += f" {_config_hint(near, value)}"
+        raise InputError(f"{mark}: an agent has no field {name!r}; {hint}")
     if not isinstance(value, str):
         return FieldValue(json.dumps(value, default=str, sort_keys=True), value)
     annotation: Any = LlmAgent.model_fields[name].annotation
@@ -85,21 +95,6 @@ def field_of(mark: str, name: str, value: Any, variables: Mapping[str, Any]) -> 
     if value.isidentifier() and not takes_text:
         raise _unknown_variable(mark, value, variables)
     return FieldValue(value, value)
-
-
-def _check_field(mark: str, name: str, value: Any) -> None:
-    if name in _HINTS:
-        raise InputError(f"{mark} is not needed for {name}: {_HINTS[name]}")
-    if name in FIELDS:
-        return
-    config_fields = types.GenerateContentConfig.model_fields
-    if name in config_fields:
-        raise InputError(f"{mark}: {name} belongs into generate_content_config; {_config_hint(name, value)}")
-    near = closest(name.replace("-", "_"), [*FIELDS, *_HINTS, *config_fields])
-    hint = _HINTS.get(near or "") or (f"did you mean {near}?" if near else f"there is {', '.join(FIELDS)}")
-    if near in config_fields:
-        hint += f" {_config_hint(near, value)}"
-    raise InputError(f"{mark}: an agent has no field {name!r}; {hint}")
 
 
 def _config_hint(name: str, value: Any) -> str:

@@ -125,7 +125,10 @@ class AgentDefinition:
         changes: list[str] = []
         if self.instruction != old.instruction:
             body = {"llm": "instruction", "workflow": "edges"}.get(self.kind, "agents")
-            changes.append(f"{body} {_lines_changed(old.instruction, self.instruction)}")
+            lines = difflib.ndiff(old.instruction.splitlines(), self.instruction.splitlines())
+            signs = [line[0] for line in lines if line[0] in "+-"]
+            counts = [f"{sign}{signs.count(sign)}" for sign in "+-" if sign in signs]
+            changes.append(" ".join([body, *counts, "line" if len(signs) == 1 else "lines"]))
         if model := self.model_change(old):
             changes.append(model)
         names = {"tools": (old.tools, self.tools), "skills": (tuple(old.skills), tuple(self.skills))}
@@ -181,12 +184,6 @@ class ToolsetOrigin:
 def digest(parts: Iterable[str]) -> str:
     """A short hash of all parts, in their order."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-
-
-def _lines_changed(old: str, new: str) -> str:
-    signs = [line[0] for line in difflib.ndiff(old.splitlines(), new.splitlines()) if line[0] in "+-"]
-    counts = [f"{sign}{signs.count(sign)}" for sign in "+-" if sign in signs]
-    return f"{' '.join(counts)} line{'' if len(signs) == 1 else 's'}".lstrip()
 
 
 def _names_changed(old: tuple[str, ...], new: tuple[str, ...]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
-from adk_nb.errors import ConfigurationError, InputError, UserError
+from adk_nb.errors import InputError, UserError
 from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.evaluation import Evaluation
 from adk_nb.models.default_model import default_model
@@ -33,9 +33,10 @@ from adk_nb.notebook.cells.session_store import events_label, label, owner
 from adk_nb.notebook.cells.skills import skill_notes, skill_toolset
 from adk_nb.notebook.cells.templates import Location, Template, parse
 from adk_nb.notebook.chat.chat import Chat, turn_runner
+from adk_nb.notebook.chat.conversation import InNotebook
 from adk_nb.notebook.chat.reply import Reply
-from adk_nb.notebook.chat.session_names import quoted
 from adk_nb.notebook.view.display import Mode
+from adk_nb.notebook.view.plain_text import quoted
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner
 from adk_nb.runtime.history import History
 from adk_nb.runtime.trace import Traces
@@ -123,7 +124,6 @@ class Notebook(Names):
             members=team_cell.member_names(definition, self),
             default_model=default_model(),
         )
-        self._refuse_circle(definition)
         if definition.model and definition.model_object is None:
             LLMRegistry.resolve(definition.model)
         notes = [*notes_on(definition, template, self), *skill_notes(definition.skills)]
@@ -131,7 +131,9 @@ class Notebook(Names):
         is_unchanged = old is not None and old.digest == definition.digest
         if old and is_unchanged and self.variables.get(name) is self.cell_agents[name]:
             definition, agent = updated(definition, version=old.version), self.cell_agents[name]
-            report = self._report_unchanged(definition, old)
+            report = [f"{name} v{old.version}, unchanged"]
+            if model := definition.model_change(old):
+                report = [f"{name} v{old.version} · {model}", *unfit_history(definition, old, self.sessions.events())]
         else:
             definition = updated(definition, version=old.version + 1 if old else 1)
             agent = self._build(definition, template)
@@ -149,7 +151,7 @@ class Notebook(Names):
     def _mark_cards(self) -> None:
         """Let open cards say that a tool was redefined, or that its agent no longer has it."""
         for _, chat in self._chats.values():
-            turn_runner(chat).tools_changed()
+            turn_runner(chat).desk.tools_changed()
 
     @_locked
     def define_tools(self, definitions: Mapping[str, ToolDefinition], *, replace: bool = False) -> list[str]:
@@ -164,7 +166,25 @@ class Notebook(Names):
         """
         for name in definitions:
             self.check_function_name(name, replace=replace)
-        report = [line for name, definition in definitions.items() for line in self._define_tool(name, definition)]
+        report: list[str] = []
+        for name, definition in definitions.items():
+            if name in self.agent_names:
+                self.forget_agent(name)
+            old, approval = self.tools.get(name), approval_note(definition.tool)
+            is_unchanged = old is not None and old.digest == definition.digest
+            version = 1 if old is None else old.version if is_unchanged else old.version + 1
+            self.tools[name] = updated(definition, version=version)
+            users = self.users_of(name)
+            usage = f"; used by {', '.join(users)}" if users else ""
+            if old is None:
+                report.append(f"{name} v1{approval}{usage}")
+            elif is_unchanged:
+                report.append(f"{name} v{version}, unchanged{approval}")
+            else:
+                change, events = f"{name} v{old.version} → v{version}", self.sessions.events()
+                self.sessions.note_change("definition_changed", f"tool {change}")
+                self.earlier.keep(old)  # for calls of it that are pending
+                report += [change + approval + usage, *lost_parameters(name, definition.tool, old.tool, events)]
         self._rebuild_teams()
         self._mark_cards()
         return report
@@ -190,38 +210,19 @@ class Notebook(Names):
         self.last_asked = None if self.last_asked == name else self.last_asked
         return f"{name} was removed; its sessions stay"
 
-    def _define_tool(self, name: str, definition: ToolDefinition) -> list[str]:
-        if name in self.agent_names:
-            self.forget_agent(name)
-        old, approval = self.tools.get(name), approval_note(definition.tool)
-        if old and old.digest == definition.digest:
-            self.tools[name] = updated(definition, version=old.version)
-            return [f"{name} v{old.version}, unchanged{approval}"]
-        self.tools[name] = updated(definition, version=old.version + 1 if old else 1)
-        users = self.users_of(name)
-        usage = f"; used by {', '.join(users)}" if users else ""
-        if old is None:
-            return [f"{name} v1{approval}{usage}"]
-        change = f"{name} v{old.version} → v{old.version + 1}"
-        events = self.sessions.events()
-        self.sessions.note_change("definition_changed", f"tool {change}")
-        self.earlier.keep(old)  # for calls of it that are pending
-        return [change + approval + usage, *lost_parameters(name, definition.tool, old.tool, events)]
-
     def _build(self, definition: AgentDefinition, template: Template | None) -> BaseAgent:
         members = self._current_members(definition)
-        agent = self._llm_agent(definition, template) if definition.kind == "llm" else team_cell.build(definition, self)
-        self._members[definition.name] = members
-        return agent
-
-    def _llm_agent(self, definition: AgentDefinition, template: Template | None) -> BaseAgent:
+        if definition.kind != "llm":
+            agent = team_cell.build(definition, self)
+            self._members[definition.name] = members
+            return agent
         fields: dict[str, Any] = {name: field.value for name, field in definition.fields.items()}
         for option in ("max_iterations", "mode"):
             if value := getattr(definition, option):
                 fields[option] = value
         has_executor = "code_executor" in fields
         skills = [skill_toolset(definition.skills, has_executor=has_executor)] if definition.skills else []
-        return CellAgent(
+        agent = CellAgent(
             name=definition.name,
             model=definition.model_object or definition.model,
             instruction=definition.instruction,
@@ -232,6 +233,8 @@ class Notebook(Names):
             sub_agents=team_cell.clone_members(definition, self),
             **fields,
         ).bind(self, definition.tools, template, skills)
+        self._members[definition.name] = members
+        return agent
 
     def _bind(self, name: str, agent: BaseAgent) -> None:
         """Bind an agent to its name, also in its chats, whose open interrupts resume in the old agent."""
@@ -243,15 +246,10 @@ class Notebook(Names):
     def _current_members(self, definition: AgentDefinition) -> list[Any]:
         return [self.node_like(name) for name in definition.members]
 
-    def _refuse_circle(self, definition: AgentDefinition) -> None:
-        names = list(definition.members)
-        for name in names:  # grows while it is read: members of members follow
-            if name == definition.name:
-                raise ConfigurationError(f"{name} cannot be a member of itself; leave it out")
-            names += self.definitions[name].members if name in self.definitions else ()
-
     def _prepare(self, name: str) -> None:
         """Check that an agent's tools and members are defined, and rebuild it and the teams under it that have changed.
+
+        Tools whose functions' modules were reloaded are defined anew.
 
         Raises:
             UserError: Something is not defined.
@@ -259,8 +257,15 @@ class Notebook(Names):
         definition = self.definitions.get(name)
         if not definition or not self.is_of_its_cell(name):
             return
-        for tool in definition.tools:
-            self._reload_tool(tool)
+        for tool_name in definition.tools:
+            old = self.tools.get(tool_name)
+            if old is None or not isinstance(old.tool, FunctionTool) or (tool := old.tool.refreshed()) is old.tool:
+                continue
+            # The module of its function was reloaded.
+            variables = [variable for variable, value in self.variables.items() if value is old.tool]
+            self.variables.update(dict.fromkeys(variables, tool))
+            first, *rest = self.define_tools({tool_name: updated(old, tool=tool, digest=fingerprint(tool))})
+            sys.stdout.write("\n".join([f"{first}; its module was reloaded", *rest]) + "\n")
         self.tools_named(definition.tools)
         members = self._current_members(definition)
         if members and self._members[name] != members:
@@ -281,23 +286,6 @@ class Notebook(Names):
         for name in self.definitions:
             with suppress(UserError):
                 self._prepare(name)
-
-    def _reload_tool(self, name: str) -> None:
-        """Redefine a tool whose function's module was reloaded."""
-        old = self.tools.get(name)
-        if old is None or not isinstance(old.tool, FunctionTool):
-            return
-        tool = old.tool.refreshed()
-        if tool is not old.tool:
-            variables = [variable for variable, value in self.variables.items() if value is old.tool]
-            self.variables.update(dict.fromkeys(variables, tool))
-            first, *rest = self.define_tools({name: updated(old, tool=tool, digest=fingerprint(tool))})
-            sys.stdout.write("\n".join([f"{first}; its module was reloaded", *rest]) + "\n")
-
-    def _report_unchanged(self, new: AgentDefinition, old: AgentDefinition) -> list[str]:
-        if model := new.model_change(old):
-            return [f"{new.name} v{new.version} · {model}", *unfit_history(new, old, self.sessions.events())]
-        return [f"{new.name} v{new.version}, unchanged"]
 
     def _report_change(self, new: AgentDefinition, old: AgentDefinition) -> list[str]:
         changes = new.changes_from(old) or "the variable had another value"
@@ -334,10 +322,16 @@ class Notebook(Names):
         return report
 
     @_locked
-    def chat(self, name: str, session: str | None = None, *, show: Mode = "auto") -> Chat:
+    def chat(self, name: str, session: str | None = None, *, show: Mode = "auto", fresh: bool = False) -> Chat:
         """The chat with an agent, an app or a runner in a session; one object for each pair.
 
         A runner's chat is in the runner's sessions: by default the one of `runner.run_debug`.
+
+        Args:
+            name: Of the agent, the app or the runner.
+            session: None: the current one.
+            show: The display mode of its turns.
+            fresh: The session is a new one, and becomes the current one.
 
         Raises:
             AgentNotFoundError, ToolNotFoundError: The agent or a tool of it is not defined.
@@ -346,6 +340,8 @@ class Notebook(Names):
         value = self.variables.get(name)
         source = value if isinstance(value, App | Runner) else None
         agent = self.agent(name)
+        if fresh:
+            session = self.sessions.start_fresh(session)
         if isinstance(source, Runner):
             key = name, label(*owner(session or DEBUG_SESSION, DEBUG_USER), DEBUG_USER)
         else:
@@ -360,9 +356,14 @@ class Notebook(Names):
         return chat
 
     def _new_chat(self, name: str, session: str, source: App | Runner | None) -> Chat:
+        def on_reply(reply: Reply) -> None:
+            self.variables["_run"] = reply
+            self.used |= dict.fromkeys([reply.agent, *(event.author for event in reply.events)], self.cell_number())
+
         if isinstance(source, Runner):
             user, session_id = owner(session, DEBUG_USER)
             chat = Chat(source, session=session_id, user_id=user)
+            in_notebook = InNotebook(on_reply=on_reply)
         else:
             session_key = self.sessions.key(session)
             chat = Chat(
@@ -375,18 +376,16 @@ class Notebook(Names):
                 memory_service=self.sessions.memory,
                 credential_service=self.sessions.credentials,
             )
-            runner = turn_runner(chat)
-            runner.magic = lambda: self.confirm_magic(session)
-            runner.versions = self.earlier
-            runner.newest = lambda: self.variables.get(name)
-            runner.metadata = lambda: run_metadata(name, self.digest_of(name), self.versions_of(name))
+            in_notebook = InNotebook(
+                magic=lambda: self.confirm_magic(session),
+                versions=self.earlier,
+                newest=lambda: self.variables.get(name),
+                metadata=lambda: run_metadata(name, self.digest_of(name), self.versions_of(name)),
+                on_reply=on_reply,
+            )
         runner = turn_runner(chat)
-        runner.on_reply, runner.traces = self._note_reply, self.traces
+        runner.conversation.notebook, runner.traces = in_notebook, self.traces
         return chat
-
-    def _note_reply(self, reply: Reply) -> None:
-        self.variables["_run"] = reply
-        self.used |= dict.fromkeys([reply.agent, *(event.author for event in reply.events)], self.cell_number())
 
     def chats_in(self, session: str) -> list[Chat]:
         """The chats in one of the notebook's sessions."""
@@ -429,4 +428,4 @@ class Notebook(Names):
         return self.name_of(agent)
 
     def _paused_chats(self, id: str) -> list[str]:
-        return [name for (name, _), (_, chat) in self._chats.items() if turn_runner(chat).is_paused_at(id)]
+        return [name for (name, _), (_, chat) in self._chats.items() if turn_runner(chat).desk.is_paused_at(id)]

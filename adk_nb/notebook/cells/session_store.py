@@ -24,9 +24,9 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook.chat import interrupted_runs, past_turns
-from adk_nb.notebook.chat.past_turns import Rewound, unused_name
-from adk_nb.notebook.chat.session_names import quoted
+from adk_nb.notebook.chat import conversation, past
+from adk_nb.notebook.chat.past import Rewound, unused_name
+from adk_nb.notebook.view.plain_text import quoted
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.redaction import hidden
 from adk_nb.runtime import approvals
@@ -156,27 +156,23 @@ class SessionStore:
         if address == self.address:
             return []
         service = open_service(address, folder) if address else self._in_memory
-        if not address:
-            report = [f"{hidden(self.address)} keeps its sessions; new ones are in this kernel's memory"]
-        else:
-            report = [] if self.address else self._move_sessions(service)
-        self.service, self.address, self.opened = service, address, set()
-        return report
-
-    def _move_sessions(self, service: BaseSessionService) -> list[str]:
-        names = set(self._names(service))
         report: list[str] = []
-        for name in self.names:
-            if (session := self.find(name)) is None:
-                continue
-            new = unused_name(name, names)
-            names.add(new)
-            loaded = Loaded(name, session.state, session.events, initial_state=session.initial_state)
-            _wait(loaded.put(service, **self.key(new)))
-            # Deleted only now: if the new service fails, the session is still in memory.
-            _wait(self.service.delete_session(**self.key(name)))
-            renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
-            report.append(f"session {name!r} ({events_label(session.events)}) is now kept there{renamed}")
+        if not address:
+            report.append(f"{hidden(self.address)} keeps its sessions; new ones are in this kernel's memory")
+        elif not self.address:
+            names = set(self._names(service))
+            for name in self.names:
+                if (session := self.find(name)) is None:
+                    continue
+                new = unused_name(name, names)
+                names.add(new)
+                loaded = Loaded(name, session.state, session.events, initial_state=session.initial_state)
+                _wait(loaded.put(service, **self.key(new)))
+                # Deleted only now: if the new service fails, the session is still in memory.
+                _wait(self.service.delete_session(**self.key(name)))
+                renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
+                report.append(f"session {name!r} ({events_label(session.events)}) is now kept there{renamed}")
+        self.service, self.address, self.opened = service, address, set()
         return report
 
     def use(self, name: str) -> None:
@@ -258,9 +254,9 @@ class SessionStore:
     # ---- changes of a session
 
     def rewind(self, to: int | str, name: str | None = None, *, dry_run: bool = False) -> Rewound:
-        """Undo turns of a session, as `past_turns.rewind`."""
+        """Undo turns of a session, as `past.rewind`."""
         session = self.find(name) or Session(id=name or self.current)
-        return _wait(past_turns.rewind(session, self.service, self.artifacts, to, dry_run=dry_run))
+        return _wait(past.rewind(session, self.service, self.artifacts, to, dry_run=dry_run))
 
     def write(self, delta: Mapping[str, Any], name: str | None = None) -> None:
         """Write keys of the state in one event of the user; the session is created if needed."""
@@ -313,11 +309,11 @@ class SessionStore:
 
     def interrupted_runs(self, session: Session) -> list[Run]:
         """The interrupted runs of a session, oldest first."""
-        return _wait(interrupted_runs.interrupted_runs(self.service, session))
+        return _wait(conversation.interrupted_runs(self.service, session))
 
     def active_run(self, session: Session) -> Run | None:
         """The run that works on a session, here or in another kernel."""
-        return _wait(interrupted_runs.active_run(self.service, session))
+        return _wait(conversation.active_run(self.service, session))
 
     def drop_run(self, session: Session, run: Run) -> None:
         """Give an interrupted run up.
@@ -325,7 +321,7 @@ class SessionStore:
         Raises:
             SessionBusyError: Another run works on the session.
         """
-        _wait(interrupted_runs.drop(self.service, session, run))
+        _wait(conversation.drop(self.service, session, run))
 
     def _find_or_create(self, name: str | None) -> Session:
         name = name or self.current

@@ -4,7 +4,7 @@ import ast
 import itertools
 import re
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
@@ -82,8 +82,12 @@ def member_names(definition: AgentDefinition, names: Names) -> tuple[str, ...]:
     Raises:
         UserError: A line cannot be read, or something cannot be a member; the message names the line.
     """
+    members: dict[str, str] = {}  # the name of each -> the first line that has it
     if definition.kind == "workflow":
-        members = _graph_members(definition)
+        for edge in parse_edges(definition):
+            for name in (*edge.starts, *edge.ends):
+                if name not in (START, END):
+                    members.setdefault(name, _location(definition, edge.line))
     elif definition.kind == "llm":
         members = dict.fromkeys(definition.members, f"%%agent {definition.name} --sub")
     else:
@@ -92,6 +96,11 @@ def member_names(definition: AgentDefinition, names: Names) -> tuple[str, ...]:
         if fault := _member_fault(name, definition, names):
             error = WorkflowConfigurationError if definition.kind == "workflow" else InputError
             raise error(f"{location}: {fault}")
+    below = list(members)
+    for name in below:  # grows while it is read: members of members follow
+        if name == definition.name:
+            raise ConfigurationError(f"{name} cannot be a member of itself; leave it out")
+        below += names.definitions[name].members if name in names.definitions else ()
     return tuple(members)
 
 
@@ -127,8 +136,15 @@ def _parse_chain(line: str, location: str) -> list[tuple[tuple[str, ...], tuple[
         if is_arrow:
             routes = _parse_routes(token["routes"], location)
         else:
-            names = (token["name"],) if token["name"] else _parse_set(token["set"], location)
-            chain.append((names, routes or ()))
+            names = [token["name"]] if token["name"] else [name.strip() for name in token["set"].split(",")]
+            for name in () if token["name"] else names:
+                if not name.isidentifier():
+                    _refuse(location, f"({token['set']}) is not a set of names; write (draft, review)")
+                if names.count(name) > 1:
+                    _refuse(location, f"{name} is in the brackets twice; leave one out")
+                if name in (START, END):
+                    _refuse(location, f"{name} stands alone and not in brackets")
+            chain.append((tuple(names), routes or ()))
             routes = None
     if routes is not None:
         _refuse(location, f"nothing follows the last arrow; write a name behind it, or {END}")
@@ -136,18 +152,6 @@ def _parse_chain(line: str, location: str) -> list[tuple[tuple[str, ...], tuple[
         example = f"{line} -> draft" if line == START else f"{START} -> {line}"
         _refuse(location, f"{line} is not an edge; write where it leads, as {example}")
     return chain
-
-
-def _parse_set(text: str, location: str) -> tuple[str, ...]:
-    names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if not name.isidentifier():
-            _refuse(location, f"({text}) is not a set of names; write (draft, review)")
-        if names.count(name) > 1:
-            _refuse(location, f"{name} is in the brackets twice; leave one out")
-        if name in (START, END):
-            _refuse(location, f"{name} stands alone and not in brackets")
-    return tuple(names)
 
 
 def _parse_routes(text: str | None, location: str) -> tuple[Route, ...]:
@@ -163,28 +167,14 @@ def _parse_routes(text: str | None, location: str) -> tuple[Route, ...]:
             _refuse(location, f"any other route is written -[*]->; a route named {name} is quoted: -['{name}']->")
         if "|" in name and name[0] not in "'\"":
             _refuse(location, f"commas stand between routes: -[{name.replace('|', ', ')}]->")
-    return tuple(map(_parse_route, names))
-
-
-def _parse_route(text: str) -> Route:
-    """A number, a bool, or quoted text as in Python; any other text as it is."""
-    if text == "*":
-        return DEFAULT_ROUTE
-    try:
-        value = ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
-    return value if isinstance(value, bool | int | str) else text
-
-
-def _graph_members(definition: AgentDefinition) -> dict[str, str]:
-    """Name of each node -> the first line that has it."""
-    members: dict[str, str] = {}
-    for edge in parse_edges(definition):
-        for name in (*edge.starts, *edge.ends):
-            if name not in (START, END):
-                members.setdefault(name, _location(definition, edge.line))
-    return members
+    routes: list[Route] = []
+    for name in names:
+        value = name
+        with suppress(SyntaxError, ValueError):  # a number, a bool, or quoted text as in Python; else text as it is
+            value = ast.literal_eval(name)
+        value = value if isinstance(value, bool | int | str) else name
+        routes.append(DEFAULT_ROUTE if name == "*" else value)
+    return tuple(routes)
 
 
 def _team_members(definition: AgentDefinition) -> dict[str, str]:
@@ -194,7 +184,17 @@ def _team_members(definition: AgentDefinition) -> dict[str, str]:
     for number, text in enumerate(definition.instruction.split("\n"), 2):
         location = _location(definition, number)
         if condition := _UNTIL.match(text):
-            _check_condition(condition[1].strip(), definition, location, is_second=has_condition)
+            if definition.kind != "loop":
+                raise InputError(
+                    f"{location}: only a loop ends by a condition, not {definition.name}; write --kind loop"
+                )
+            if has_condition:
+                raise InputError(f"{location}: a second until:; write one condition, with `and` or `or`")
+            try:
+                Expression(condition[1].strip(), ("session_state",))
+            except ConfigurationError as error:
+                example = "until: session_state.get('score', 0) >= 8"
+                raise InputError(f"{location}: {error}; for instance {example}") from None
             has_condition = True
             continue
         line = text.partition("#")[0]
@@ -215,23 +215,19 @@ def _team_members(definition: AgentDefinition) -> dict[str, str]:
     return members
 
 
-def _check_condition(text: str, definition: AgentDefinition, location: str, *, is_second: bool) -> None:
-    if definition.kind != "loop":
-        raise InputError(f"{location}: only a loop ends by a condition, not {definition.name}; write --kind loop")
-    if is_second:
-        raise InputError(f"{location}: a second until:; write one condition, with `and` or `or`")
-    try:
-        Expression(text, ("session_state",))
-    except ConfigurationError as error:
-        example = "until: session_state.get('score', 0) >= 8"
-        raise InputError(f"{location}: {error}; for instance {example}") from None
-
-
 def _member_fault(name: str, definition: AgentDefinition, names: Names) -> str:
     """Why a name is no member and cannot become one in a later cell; empty if it is or can."""
     is_graph = definition.kind == "workflow"
-    if fault := _name_fault(name, definition):
-        return fault
+    if not _NAME.fullmatch(name):
+        separators = "commas" if definition.kind in ("parallel", "llm") else "arrows"
+        example = {"parallel": "draft, review", "llm": "--sub a,b"}.get(definition.kind, "draft -> review")
+        return f"{name!r:.60} is not the name of an agent; write names with {separators} between them, as {example}"
+    if name == definition.name:
+        return f"{name} cannot be a {'node' if is_graph else 'member'} of itself; leave it out"
+    if is_graph and name.upper() in (START, END):
+        return f"{name!r} is written in capitals: {name.upper()}"
+    if name in (START, END):
+        return f"a team has no {name}; leave it out, or write %%workflow {definition.name}"
     node = names.node_like(name)
     if name in names.agent_names or (is_graph and node is not None):
         return ""
@@ -246,22 +242,6 @@ def _member_fault(name: str, definition: AgentDefinition, names: Names) -> str:
     if near and abs(len(near) - len(name)) < 2 and re.findall(r"\d", near) == re.findall(r"\d", name):
         return f"{fault}; did you mean {near!r}? If not, run the cell that defines {name} first"
     return "" if names.can_name_an_agent(name) else f"{fault}; an agent cannot have that name; choose another"
-
-
-def _name_fault(name: str, definition: AgentDefinition) -> str:
-    """Why a word cannot be the name of a member; empty if it can."""
-    is_graph = definition.kind == "workflow"
-    if not _NAME.fullmatch(name):
-        separators = "commas" if definition.kind in ("parallel", "llm") else "arrows"
-        example = {"parallel": "draft, review", "llm": "--sub a,b"}.get(definition.kind, "draft -> review")
-        return f"{name!r:.60} is not the name of an agent; write names with {separators} between them, as {example}"
-    if name == definition.name:
-        return f"{name} cannot be a {'node' if is_graph else 'member'} of itself; leave it out"
-    if is_graph and name.upper() in (START, END):
-        return f"{name!r} is written in capitals: {name.upper()}"
-    if name in (START, END):
-        return f"a team has no {name}; leave it out, or write %%workflow {definition.name}"
-    return ""
 
 
 # ---- the agents
@@ -290,29 +270,33 @@ def build(definition: AgentDefinition, names: Names) -> BaseAgent:
     Raises:
         UserError: They cannot be put together.
     """
-    if definition.kind == "workflow":
-        return _build_workflow(definition, names)
-    fields: dict[str, Any] = {"name": definition.name, "description": definition.description}
-    fields["sub_agents"] = clone_members(definition, names)
-    if definition.kind == "parallel":
-        return ParallelAgent(**fields)
-    if definition.kind == "sequential":
-        return SequentialAgent(**fields)
-    return LoopAgent(max_iterations=definition.max_iterations, exit_condition=condition_of(definition), **fields)
-
-
-def clone_members(definition: AgentDefinition, names: Names) -> list[BaseAgent]:
-    """Copies of the members as they are now, so that one agent may be under several."""
-    agents = names.agent_names
-    return [names.agent(name).clone() if name in agents else Placeholder(name=name) for name in definition.members]
-
-
-def _build_workflow(definition: AgentDefinition, names: Names) -> Workflow:
+    if definition.kind != "workflow":
+        fields: dict[str, Any] = {"name": definition.name, "description": definition.description}
+        fields["sub_agents"] = clone_members(definition, names)
+        if definition.kind == "parallel":
+            return ParallelAgent(**fields)
+        if definition.kind == "sequential":
+            return SequentialAgent(**fields)
+        return LoopAgent(max_iterations=definition.max_iterations, exit_condition=condition_of(definition), **fields)
     cell_edges = parse_edges(definition)
     if not any(START in edge.starts and END not in edge.ends for edge in cell_edges):
         example = f"{START} -> {next(iter(definition.members), 'draft')}"
         _refuse(_location(definition, 2), f"no edge leads from {START} to a node; write {example}")
-    nodes: dict[str, BaseNode] = {name: _build_node(name, cell_edges, names) for name in definition.members}
+    nodes: dict[str, BaseNode] = {}
+    for name in definition.members:
+        member = names.node_like(name)
+        member = Placeholder(name=name) if member is None else member
+        node = build_node(member)
+        if node.name != name:
+            node = build_node(member, name=name)
+        leaving = [edge for edge in cell_edges if name in edge.starts]
+        routes = [route for edge in leaving for route in edge.routes if route != DEFAULT_ROUTE]
+        if routes and isinstance(node, AgentNode) and not node.agent.runs_others:
+            node = _RoutingAgent(**{field: getattr(node, field) for field in AgentNode.model_fields}, routes=routes)
+        elif routes and type(node) is FunctionNode:
+            fields = {field: getattr(node, field) for field in FunctionNode.model_fields}
+            node = _RoutingFunction(**fields, routes=routes)
+        nodes[name] = node
     joins: dict[tuple[str, ...], JoinNode] = {}
     edges: list[Edge] = []
     for edge in cell_edges:
@@ -333,18 +317,10 @@ def _build_workflow(definition: AgentDefinition, names: Names) -> Workflow:
         raise WorkflowConfigurationError(f"In[{definition.cell}]: {error}") from None
 
 
-def _build_node(name: str, edges: Sequence[CellEdge], names: Names) -> BaseNode:
-    member = names.node_like(name)
-    member = Placeholder(name=name) if member is None else member
-    node = build_node(member)
-    if node.name != name:
-        node = build_node(member, name=name)
-    routes = [route for edge in edges if name in edge.starts for route in edge.routes if route != DEFAULT_ROUTE]
-    if routes and isinstance(node, AgentNode) and not node.agent.runs_others:
-        return _RoutingAgent(**{field: getattr(node, field) for field in AgentNode.model_fields}, routes=routes)
-    if routes and type(node) is FunctionNode:
-        return _RoutingFunction(**{field: getattr(node, field) for field in FunctionNode.model_fields}, routes=routes)
-    return node
+def clone_members(definition: AgentDefinition, names: Names) -> list[BaseAgent]:
+    """Copies of the members as they are now, so that one agent may be under several."""
+    agents = names.agent_names
+    return [names.agent(name).clone() if name in agents else Placeholder(name=name) for name in definition.members]
 
 
 class _RoutingFunction(FunctionNode):

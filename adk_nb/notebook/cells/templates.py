@@ -9,6 +9,7 @@ import hashlib
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence, Sized
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -110,11 +111,28 @@ class Template:
             StateKeyError: A key without `?` is not in the state, or an artifact does not exist.
             ConfigurationError: It names an artifact, and there is no artifact service.
         """
-        state = ctx.session.state
-        texts = [
-            await _artifact_text(piece, ctx) if piece.is_artifact else _state_text(piece, state, is_key)
-            for piece in self.pieces
-        ]
+        state, texts = ctx.session.state, list[str]()
+        for piece in self.pieces:
+            if not piece.key:
+                texts.append(piece.text)
+            elif piece.is_artifact:
+                try:
+                    texts.append(await inject_session_state(piece.source, ctx))
+                except StateKeyError as error:
+                    raise StateKeyError(f"{error} {piece.location}") from error
+            elif piece.key in state:
+                value = state[piece.key]
+                texts.append("" if value is None else as_text(value)[0])
+            elif piece.optional:
+                texts.append("")
+            elif not (piece.is_scoped or is_key(piece.key)):
+                texts.append(piece.source)
+            else:
+                near = closest(piece.key, state)
+                hint = (
+                    f"did you mean {{{near}}}?" if near else f"type %state {piece.key}=..., or write {{{piece.key}?}}"
+                )
+                raise StateKeyError(f"{piece.source} is not in the session's state; {hint} {piece.location}")
         if (trace := current_trace.get()) is None:
             return "".join(texts)
         # The prompt panel marks each inserted value with the braces it came from.
@@ -186,39 +204,12 @@ def _notes_on(braces: str, variables: Mapping[str, Any]) -> list[str]:
     is_known = path is not None and re.split(r"\W", path[0])[0] in variables
     if path and is_known and path[0] == inside:
         return [f"{braces} is left as text; write {{{{{inside}}}}} for the variable"]
-    if is_known or _is_computed(inside):
+    is_computed = False
+    with suppress(SyntaxError, ValueError, RecursionError, MemoryError), warnings.catch_warnings(action="ignore"):
+        is_computed = isinstance(ast.parse(inside, mode="eval").body, _COMPUTED)
+    if is_known or is_computed:
         return [f"{braces} is left as text, as nothing is computed in braces; put its value into a variable"]
     return []
-
-
-def _is_computed(text: str) -> bool:
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            return isinstance(ast.parse(text, mode="eval").body, _COMPUTED)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-
-
-def _state_text(piece: Piece, state: Mapping[str, Any], is_key: IsKey) -> str:
-    if not piece.key:
-        return piece.text
-    if piece.key in state:
-        value = state[piece.key]
-        return "" if value is None else as_text(value)[0]
-    if piece.optional:
-        return ""
-    if not (piece.is_scoped or is_key(piece.key)):
-        return piece.source
-    near = closest(piece.key, state)
-    hint = f"did you mean {{{near}}}?" if near else f"type %state {piece.key}=..., or write {{{piece.key}?}}"
-    raise StateKeyError(f"{piece.source} is not in the session's state; {hint} {piece.location}")
-
-
-async def _artifact_text(piece: Piece, ctx: ReadonlyContext) -> str:
-    try:
-        return await inject_session_state(piece.source, ctx)
-    except StateKeyError as error:
-        raise StateKeyError(f"{error} {piece.location}") from error
 
 
 @dataclass(frozen=True)
@@ -233,7 +224,16 @@ class _Value:
 
 
 def _value_of(path: str, variables: Mapping[str, Any], position: str) -> _Value:
-    value = _evaluate(path, variables, position)
+    name = re.split(r"\W", path)[0]
+    if name not in variables:
+        near = closest(name, user_variables(variables))
+        hint = f"did you mean {{{{{near}}}}}?" if near else f"write \\{{{{{path}}}}} or use --raw to keep the braces"
+        raise InputError(f"{{{{{path}}}}} is not a variable; {hint} {position}")
+    try:
+        # `_PATH` lets through attributes and constant subscripts only.
+        value: Any = eval(path, {"__builtins__": {}}, {name: variables[name]})
+    except (AttributeError, LookupError, SyntaxError, TypeError) as error:
+        raise InputError(f"{{{{{path}}}}} cannot be read: {type(error).__name__}: {error} {position}") from error
     if not isinstance(value, str) and media_in(value):
         parts = parts_of(value, name=path)
         data = parts[-1].inline_data
@@ -250,16 +250,3 @@ def _value_of(path: str, variables: Mapping[str, Any], position: str) -> _Value:
     items = "" if count is None else f"{count:,} item{'' if count == 1 else 's'}, "
     notes = [f"{{{{{path}}}}}: {cut}"] if cut else []
     return _Value(text, f"notebook, {items}{len(text):,} chars", text, notes)
-
-
-def _evaluate(path: str, variables: Mapping[str, Any], position: str) -> Any:
-    name = re.split(r"\W", path)[0]
-    if name not in variables:
-        near = closest(name, user_variables(variables))
-        hint = f"did you mean {{{{{near}}}}}?" if near else f"write \\{{{{{path}}}}} or use --raw to keep the braces"
-        raise InputError(f"{{{{{path}}}}} is not a variable; {hint} {position}")
-    try:
-        # `_PATH` lets through attributes and constant subscripts only.
-        return eval(path, {"__builtins__": {}}, {name: variables[name]})
-    except (AttributeError, LookupError, SyntaxError, TypeError) as error:
-        raise InputError(f"{{{{{path}}}}} cannot be read: {type(error).__name__}: {error} {position}") from error

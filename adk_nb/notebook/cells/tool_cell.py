@@ -73,7 +73,17 @@ def define_tools(notebook: Notebook, shell: Any, args: Any, cell: str | None, nu
         )
     functions, helpers = _choose(functions, args, tool_names, in_a_cell=cell is not None)
     if cell is not None and args.name:
-        tool_names[functions[0].variable] = _name_on_line(args, functions, notebook)
+        variable, name = functions[0].variable, args.name[0]
+        if len(functions) > 1:
+            raise InputError(
+                f"{args.mark} {name}: {len(functions)} functions cannot have one name; use --only or --rename"
+            )
+        if args.confirm == "always" and name != variable and inspect.isroutine(notebook.variables.get(name)):
+            raise InputError(
+                f"%%tool: {name!r} is a function of this notebook; if it decides when to ask, write "
+                f"--confirm={name}, else give the tool another name"
+            )
+        tool_names[variable] = name
     definitions: dict[str, ToolDefinition] = {}
     tools: dict[str, BaseTool] = {}
     for function in functions:
@@ -109,10 +119,6 @@ def _check_line(args: Any, cell: str | None) -> dict[str, str]:
         raise InputError("%tool needs the name of a function; write %tool get_weather, or %%tool with functions below")
     if cell is not None and len(names) > 1:
         raise InputError(f"%%tool takes one name, and there are {len(names)}: {', '.join(names)}; use --rename a=b")
-    return _parse_renames(args)
-
-
-def _parse_renames(args: Any) -> dict[str, str]:
     renames: dict[str, str] = {}
     for text in args.rename or ():
         function, _, name = text.partition("=")
@@ -137,7 +143,10 @@ def _run_cell(shell: Any, body: str, number: int, check_name: Callable[[str], No
     name = shell.compile.cache(source, number, raw_code="\n" + body)
     try:
         tree = ast.parse(source, name)
-        codes = _compile(shell, tree, name)
+        statements, codes = tree.body, list[Any]()
+        if statements and isinstance(statements[-1], ast.Expr):  # its value is shown, as in any cell
+            codes.append(shell.compile(ast.Interactive([statements.pop()]), name, "single"))
+        codes.insert(0, shell.compile(tree, name, "exec"))
     except SyntaxError as error:
         raise CellSyntaxError(error, shell.SyntaxTB.structured_traceback(type(error), error, [])) from None
     # Of two functions with one name the last counts, as in Python.
@@ -153,23 +162,15 @@ def _run_cell(shell: Any, body: str, number: int, check_name: Callable[[str], No
         exec(code, shell.user_ns)
     if not nodes:
         raise InputError("%%tool defines no function; write `def name(parameter: str) -> str:` below the line")
-    return [_function_of_node(node, shell.user_ns[name], source) for name, node in nodes.items()]
-
-
-def _compile(shell: Any, tree: ast.Module, name: str) -> list[Any]:
-    """The cell's code; an expression at its end shows its value, as in any cell."""
-    if not (tree.body and isinstance(tree.body[-1], ast.Expr)):
-        return [shell.compile(tree, name, "exec")]
-    last = ast.Interactive([tree.body[-1]])
-    return [shell.compile(ast.Module(tree.body[:-1], []), name, "exec"), shell.compile(last, name, "single")]
-
-
-def _function_of_node(node: _FunctionNode, value: Any, source: str) -> _Function:
-    starred = [node.args.vararg] if node.args.vararg else []
-    parameters = [*node.args.posonlyargs, *node.args.args, *starred, *node.args.kwonlyargs]
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-    text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
-    return _Function(variable=node.name, value=value, source=text, parameters=parameters)
+    functions: list[_Function] = []
+    for variable, node in nodes.items():
+        starred = [node.args.vararg] if node.args.vararg else []
+        parameters = [*node.args.posonlyargs, *node.args.args, *starred, *node.args.kwonlyargs]
+        first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        text = "\n".join(source.splitlines()[first - 1 : node.end_lineno])
+        value = shell.user_ns[variable]
+        functions.append(_Function(variable=variable, value=value, source=text, parameters=parameters))
+    return functions
 
 
 def _function_of_variable(variable: str, variables: Mapping[str, Any]) -> _Function:
@@ -210,36 +211,17 @@ def _choose(
     if not in_a_cell:
         return functions, []
     unnamed = [function for function in functions if function.variable not in tool_names]
-    helpers = [function.variable for function in unnamed if _is_helper(function)]
+    helpers: list[str] = []  # probably: no parameter has a type, and none is `tool_context`
+    for function in unnamed:
+        if not function.parameters or any(parameter.annotation for parameter in function.parameters):
+            continue
+        if inspect.isfunction(function.value):
+            faults = signature_of(function.value, function.variable).faults
+            if {parameter.arg for parameter in function.parameters} == faults.keys():
+                helpers.append(function.variable)
     if len(helpers) == len(unnamed):
         helpers = []
     return [function for function in functions if function.variable not in helpers], helpers
-
-
-def _is_helper(function: _Function) -> bool:
-    """True for a function that is probably a helper: no parameter has a type, and none is `tool_context`."""
-    parameters = function.parameters
-    if (
-        not parameters
-        or any(parameter.annotation for parameter in parameters)
-        or not inspect.isfunction(function.value)
-    ):
-        return False
-    return {parameter.arg for parameter in parameters} == signature_of(function.value, function.variable).faults.keys()
-
-
-def _name_on_line(args: Any, functions: Sequence[_Function], notebook: Notebook) -> str:
-    """The name that the line of a cell gives to its only tool."""
-    name: str = args.name[0]
-    if len(functions) > 1:
-        raise InputError(f"{args.mark} {name}: {len(functions)} functions cannot have one name; use --only or --rename")
-    is_function = inspect.isroutine(notebook.variables.get(name))
-    if args.confirm == "always" and is_function and name != functions[0].variable:
-        raise InputError(
-            f"%%tool: {name!r} is a function of this notebook; if it decides when to ask, write "
-            f"--confirm={name}, else give the tool another name"
-        )
-    return name
 
 
 # ---- the tools

@@ -31,32 +31,6 @@ def define(notebook: Notebook, args: Any, cell: int, folder: Path) -> list[str]:
     Raises:
         UserError: The line, or what it names, cannot be used; nothing is changed.
     """
-    _check_line(args)
-    name = _toolset_name(notebook, args)
-    text = _read_document(args.openapi, folder) if args.openapi else ""
-    function = None if args.confirm in ("always", "never") else notebook.variables.get(args.confirm or "")
-    origin = ToolsetOrigin(
-        kind="openapi" if args.openapi else "mcp",
-        address=str(folder / Path(args.openapi).expanduser()) if args.openapi else args.mcp,
-        confirm=function if callable(function) else args.confirm or False,
-        only=tuple(args.only or ()),
-    )
-    old = notebook.tools.get(name)
-    new_digest = digest([origin.kind, origin.address, text, str(origin.confirm), *origin.only])
-    if old and old.digest == new_digest and notebook.variables.get(name) is old.tool:
-        toolset: Any = old.tool  # its connection may be open
-    else:
-        toolset = _openapi_toolset(origin, text) if args.openapi else _mcp_toolset(origin)
-    tools_line = _filter_tools(toolset, origin.only)
-    definition = ToolDefinition(tool=toolset, cell=cell, digest=new_digest, origin=origin)
-    report = notebook.define_tools({name: definition}, replace=args.replace)
-    if old and isinstance(old.tool, BaseToolset) and old.tool is not toolset:
-        sync.run(old.tool.close())
-    notebook.variables[name] = toolset
-    return [*report, tools_line]
-
-
-def _check_line(args: Any) -> None:
     mark = f"{args.mark} --{'openapi' if args.openapi else 'mcp'}"
     if args.openapi and args.mcp:
         raise InputError(f"{args.mark}: --openapi and --mcp are two toolsets; write a line for each")
@@ -67,6 +41,37 @@ def _check_line(args: Any) -> None:
     for option in _FUNCTION_OPTIONS:
         if getattr(args, option.replace("-", "_")):
             raise InputError(f"{mark} has no --{option}, which is for functions; leave it out")
+    name = _toolset_name(notebook, args)
+    text, path = "", folder / Path(args.openapi or "").expanduser()
+    try:
+        text = path.read_text(encoding="utf-8") if args.openapi else ""
+    except (OSError, UnicodeDecodeError) as error:
+        files = [entry.name for entry in path.parent.glob("*") if entry.is_file()] if path.parent.is_dir() else []
+        near = closest(path.name, files)
+        start = f"a relative path starts in {folder}"
+        hint = f"did you mean {str(Path(args.openapi).parent / near)!r}?" if near else start
+        cause = getattr(error, "strerror", None) or "it is not text"
+        raise InputError(f"%tool --openapi: {args.openapi} cannot be read ({cause}); {hint}") from None
+    function = None if args.confirm in ("always", "never") else notebook.variables.get(args.confirm or "")
+    origin = ToolsetOrigin(
+        kind="openapi" if args.openapi else "mcp",
+        address=str(path) if args.openapi else args.mcp,
+        confirm=function if callable(function) else args.confirm or False,
+        only=tuple(args.only or ()),
+    )
+    old = notebook.tools.get(name)
+    new_digest = digest([origin.kind, origin.address, text, str(origin.confirm), *origin.only])
+    if old and old.digest == new_digest and notebook.variables.get(name) is old.tool:
+        toolset: Any = old.tool  # its connection may be open
+    else:
+        toolset = _new_toolset(origin, text)
+    tools_line = _filter_tools(toolset, origin.only)
+    definition = ToolDefinition(tool=toolset, cell=cell, digest=new_digest, origin=origin)
+    report = notebook.define_tools({name: definition}, replace=args.replace)
+    if old and isinstance(old.tool, BaseToolset) and old.tool is not toolset:
+        sync.run(old.tool.close())
+    notebook.variables[name] = toolset
+    return [*report, tools_line]
 
 
 def _toolset_name(notebook: Notebook, args: Any) -> str:
@@ -87,27 +92,14 @@ def _toolset_name(notebook: Notebook, args: Any) -> str:
     raise InputError(f"{args.mark}: {fault}; give the toolset one, as %tool shop {option}")
 
 
-def _read_document(file: str, folder: Path) -> str:
-    path = folder / Path(file).expanduser()
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        files = [entry.name for entry in path.parent.glob("*") if entry.is_file()] if path.parent.is_dir() else []
-        near = closest(path.name, files)
-        hint = f"did you mean {str(Path(file).parent / near)!r}?" if near else f"a relative path starts in {folder}"
-        cause = getattr(error, "strerror", None) or "it is not text"
-        raise InputError(f"%tool --openapi: {file} cannot be read ({cause}); {hint}") from None
-
-
-def _openapi_toolset(origin: ToolsetOrigin, text: str) -> BaseToolset:
-    kind = "json" if text.lstrip().startswith("{") else "yaml"
-    try:
-        return OpenAPIToolset(spec_str=text, spec_str_type=kind, require_confirmation=origin.confirm)
-    except ConfigurationError as error:
-        raise ConfigurationError(f"%tool --openapi {Path(origin.address).name}: {error}") from None
-
-
-def _mcp_toolset(origin: ToolsetOrigin) -> BaseToolset:
+def _new_toolset(origin: ToolsetOrigin, text: str) -> BaseToolset:
+    """The toolset of a document, whose text it is, or of a server."""
+    if origin.kind == "openapi":
+        kind = "json" if text.lstrip().startswith("{") else "yaml"
+        try:
+            return OpenAPIToolset(spec_str=text, spec_str_type=kind, require_confirmation=origin.confirm)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"%tool --openapi {Path(origin.address).name}: {error}") from None
     url = urlsplit(origin.address)
     if url.scheme not in ("http", "https") or not url.hostname:
         raise InputError(

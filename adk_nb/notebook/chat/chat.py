@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self, Unpack
 
@@ -14,26 +14,23 @@ from adk_nb.auth.credential_service.base_credential_service import BaseCredentia
 from adk_nb.errors import AlreadyExistsError, InputError
 from adk_nb.evaluation.mapping import agent_map
 from adk_nb.events.event import Event
-from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, chat_in_terminal, check_place
-from adk_nb.notebook.chat.conversation import Conversation
+from adk_nb.notebook.chat.conversation import ChatState, Conversation, drop
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
 from adk_nb.notebook.chat.interrupts import HIDDEN_FIELD, find, in_doubt_message, with_edits
-from adk_nb.notebook.chat.past_turns import PastTurn, Rewound, turns_of, typed_text
+from adk_nb.notebook.chat.past import PastTurn, Rewound, turns_of, typed_text
 from adk_nb.notebook.chat.reply import Reply
-from adk_nb.notebook.chat.session_names import quoted
-from adk_nb.notebook.chat.session_state import ChatState
 from adk_nb.notebook.chat.turn import TurnRunner
 from adk_nb.notebook.chat.turn_options import AskOptions, Confirm, LentTool, turn_options
 from adk_nb.notebook.view.display import Show, checked_mode, in_a_kernel
+from adk_nb.notebook.view.plain_text import quoted
 from adk_nb.runners import Runner
 from adk_nb.runtime.interrupts import CREDENTIALS, Interrupt
+from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService
-from adk_nb.sessions.session_file import check_name
-from adk_nb.sessions.state import detached
 
 Which = Interrupt | str | int | None
 """An interrupt, its id, its number, or the name of its tool. None: the only one."""
@@ -79,8 +76,8 @@ class Chat:
             memory_service=memory_service,
             credential_service=credential_service,
         )
-        self._open_runner: TurnRunner | None = TurnRunner(self, conversation, checked_mode(show))
-        self._runner.rerun_in_fork = self._rerun_in_fork
+        runner = TurnRunner(self, conversation, checked_mode(show), self._rerun_in_fork)
+        self._open_runner: TurnRunner | None = runner
 
     def __repr__(self) -> str:
         if self._open_runner is None:
@@ -128,19 +125,12 @@ class Chat:
     @property
     def state(self) -> ChatState:
         """The session's state; a write becomes an event of its own."""
-        return ChatState(self._read_state, self._write_state)
-
-    def _read_state(self) -> dict[str, Any]:
-        session = sync.run(self._conversation.loaded())
-        return {key: detached(value) for key, value in session.state.items()} if session else {}
-
-    def _write_state(self, delta: dict[str, Any]) -> None:
-        sync.run(self._conversation.append(Event(author="user", actions=EventActions(state_delta=delta))))
+        return ChatState(lambda: self._conversation)
 
     @property
     def interrupts(self) -> list[Interrupt]:
         """The open interrupts of the session, of every kind, by number: answer with `answer`, `approve` or `reject`."""
-        return self._runner.interrupts()
+        return sync.run(self._runner.desk.interrupts())
 
     # ---- messages
 
@@ -190,9 +180,8 @@ class Chat:
     def start(self, text: str, **options: Unpack[AskOptions]) -> "sync.Started[Reply]":
         """`ask` in the background: a handle with `.result()`, `.cancel()` and `.done()`."""
         turn = turn_options(**options)
-        view = self._runner.view_of(text, turn)
-        view.is_background = True
-        return sync.start(self._runner.send(text, turn, view))
+        view = self._runner.view_of(text, turn)  # in the thread of the cell
+        return sync.start(self._runner.send(text, turn, view, is_background=True))
 
     def box(self, *, height: int = HEIGHT) -> None:
         """Open a chat box: this conversation in one output, with a field to type into. In a terminal, line by line.
@@ -210,7 +199,7 @@ class Chat:
         box = ChatBox(
             self.agent,
             self.session_id,
-            runner.magic(),
+            self._conversation.notebook.magic(),
             lambda text, view: runner.send_in_box(text, view, turn_options()),
             height,
         )
@@ -251,7 +240,7 @@ class Chat:
         found = [find(open_, item.id if isinstance(item, Interrupt) else item, self.session_id) for item in chosen]
         if chosen != [which] and (doubt := next((one for one in found if one.in_doubt), None)):
             raise InputError(in_doubt_message(doubt))  # a list is an answer for whatever is open
-        return self._answer(dict.fromkeys([one.id for one in found], value), "chat.answer()")
+        return self._runner.answer_now(dict.fromkeys([one.id for one in found], value), by="chat.answer()")
 
     def approve(self, id: Which = None, *, payload: Any = None, **edits: Any) -> Reply:
         """Approve a pending call, and wait for the reply.
@@ -267,7 +256,7 @@ class Chat:
         approval = self._approval(id)
         args = with_edits(approval, edits)
         decision = ToolConfirmation(confirmed=True, args=args, payload=payload)
-        return self._answer({approval.id: decision}, "chat.approve()")
+        return self._runner.answer_now({approval.id: decision}, by="chat.approve()")
 
     def reject(self, id: Which = None, reason: str | None = None) -> Reply:
         """Reject a pending call, and wait for the reply; the agent gets the rejection and the reason.
@@ -276,16 +265,13 @@ class Chat:
             InputError: None is open, or several are open and `id` names none.
         """
         refusal = ToolConfirmation(confirmed=False, reason=reason)
-        return self._answer({self._approval(id).id: refusal}, "chat.reject()")
+        return self._runner.answer_now({self._approval(id).id: refusal}, by="chat.reject()")
 
     def _approval(self, which: Which) -> Interrupt:
         which = which.id if isinstance(which, Interrupt) else which
         hint = "; a reason is given as reason='...'" if isinstance(which, str) and " " in which.strip() else ""
         approvals = [interrupt for interrupt in self.interrupts if interrupt.is_approval]
         return find(approvals, which, self.session_id, "approval", hint)
-
-    def _answer(self, values: Mapping[str, Any], by: str) -> Reply:
-        return self._runner.answer_now(values, by=by)
 
     # ---- interrupted runs
 
@@ -311,7 +297,8 @@ class Chat:
             InputError: No run of this session was interrupted.
         """
         self._runner.refuse_while_busy()
-        sync.run(self._conversation.drop())
+        run, session = sync.run(self._conversation.last_interrupted_run())
+        sync.run(drop(self._conversation.service, session, run))
 
     # ---- earlier turns; a rewind removes no events: it appends an event that marks them as undone
 
@@ -330,7 +317,7 @@ class Chat:
         self._runner.refuse_while_busy()
         rewound = sync.run(self._conversation.rewind(to.id if isinstance(to, Event) else to, dry_run=dry_run))
         if not dry_run:
-            self._runner.cards.interrupts_undone(rewound.closed)
+            self._runner.desk.undone(rewound.closed)
         return rewound
 
     def rerun(self, event: int | str | Event = 1) -> Reply:
@@ -360,15 +347,16 @@ class Chat:
         self._runner.refuse_while_busy()
         key = at.id if isinstance(at, Event) else at
         try:
-            copied = sync.run(self._conversation.fork(None if name is None else check_name(name), key))
+            copied = sync.run(self._conversation.fork(None if name is None else session_file.check_name(name), key))
         except AlreadyExistsError as error:
             raise InputError(f"{error}; write chat.fork('another')") from error
         return self._in_session(copied)
 
     def _in_session(self, session_id: str) -> Self:
-        chat = copy(self)
-        chat._open_runner = self._runner.for_session(chat, session_id)
-        chat._runner.rerun_in_fork = chat._rerun_in_fork
+        chat, old = copy(self), self._runner
+        runner = TurnRunner(chat, old.conversation.in_session(session_id), old.show, chat._rerun_in_fork)
+        runner.traces, runner.max_cost = old.traces, old.max_cost
+        chat._open_runner = runner
         return chat
 
     async def _rerun_in_fork(self, event_id: str) -> Reply:
@@ -379,10 +367,9 @@ class Chat:
         runner = self._in_session(name)._runner
         rewound = await runner.conversation.rewind(event_id, dry_run=False)
         view = runner.view_of(typed_text(rewound.message) or None)
-        view.resumed = True
         notice = f"Rerun: asked again in session {name!r}, a copy; %session use {quoted(name)} goes on there"
         view.notices.add(notice, is_chip=True)
-        return await runner.send_again(rewound.message, view)
+        return await runner.send_again(rewound.message, view, resumed=True)
 
     # ---- the session as a file
 
@@ -397,7 +384,9 @@ class Chat:
             InputError: The session has no events yet, or the file holds something else.
             StorageError: It cannot be written.
         """
-        sync.run(self._conversation.save(file, replace=replace))
+        if (session := sync.run(self._conversation.loaded())) is None:
+            raise InputError(f"session {self.session_id!r} has no messages yet; there is nothing to save")
+        session_file.write(session, file, replace=replace)
 
     def load(self, file: str | os.PathLike[str], *, name: str | None = None) -> None:
         """Create a session from a file, and continue in it. State keys shared with other sessions keep their values.
@@ -411,7 +400,13 @@ class Chat:
             StorageError: It cannot be read.
         """
         self._runner.refuse_while_busy()
-        sync.run(self._conversation.load(file, name))
+        loaded, conversation = session_file.read(file), self._conversation
+        name = session_file.check_name(name or loaded.name)
+        try:
+            sync.run(loaded.put(conversation.service, **conversation.key_of(name)))
+        except AlreadyExistsError as error:
+            raise InputError(f"{error}; write chat.load(..., name='another')") from error
+        conversation.session_id = name
 
     def close(self) -> None:
         """Stop the turn under way, and close toolsets and plugins unless a runner was given.
@@ -422,7 +417,8 @@ class Chat:
             return
         runner, self._open_runner = self._open_runner, None
         runner.close()
-        sync.run(runner.conversation.close())
+        if runner.conversation.owns_runner:
+            sync.run(runner.conversation.runner.close())
 
 
 def turn_runner(chat: Chat) -> TurnRunner:

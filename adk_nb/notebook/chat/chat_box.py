@@ -9,13 +9,13 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.chat.paused_agents import schema_of
+from adk_nb.notebook.chat.desk import schema_of
 from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.chat.turn_options import notice_of
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.interrupt_text import call_of
-from adk_nb.notebook.view.run_view import Clicks
+from adk_nb.notebook.view.run_view import Clicks, TurnInfo
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -50,14 +50,14 @@ class ChatBox:
 
     def __init__(self, agent: BaseAgent, session: str, magic: str, send: SendText, height: int) -> None:
         self._send = send
+        self._magic = magic
         self.one_at_a_time = asyncio.Lock()
         """Held during a turn that the box shows."""
         self.shown = ChatBoxView(agent, session, notice_of(agent), schema_of, height=height, on_ask=self._send_typed)
-        self.shown.magic = magic
 
     def open(self, session: Session | None, clicks: Clicks) -> None:
         """Display the box with the earlier events of `session`."""
-        self.shown.open(session, clicks)
+        self.shown.open(session, clicks, TurnInfo(magic=self._magic))
 
     def _send_typed(self, text: str) -> None:
         self.shown.start_in_cell(self._turn(text))

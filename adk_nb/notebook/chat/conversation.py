@@ -1,41 +1,53 @@
-"""A session and the agent that answers in it: its events, state and artifacts, its file, and its interrupted runs."""
+"""A session and the agent that answers in it: its events, state, artifacts and interrupted runs."""
 
-import os
+import json
+import re
 import threading
-from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from copy import copy
-from typing import Any, TypedDict, Unpack, cast
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypedDict, Unpack, cast
 
-from adk_nb import types
+from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.tree import version_of
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.concurrency.time_slices import run_in_slices
-from adk_nb.errors import AlreadyExistsError, ConfigurationError, InputError, PendingError, SessionBusyError
+from adk_nb.errors import ConfigurationError, InputError, PendingError, SessionBusyError
 from adk_nb.events.event import Event
+from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
-from adk_nb.notebook.chat import interrupted_runs, past_turns
+from adk_nb.notebook.chat import past
 from adk_nb.notebook.chat.interrupts import open_message
-from adk_nb.notebook.chat.past_turns import Rewound
+from adk_nb.notebook.chat.past import Rewound
+from adk_nb.notebook.chat.reply import Reply
+from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runners import Runner, current_session
-from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import APPROVALS
+from adk_nb.runtime.history import History, history_of
+from adk_nb.runtime.interrupts import APPROVALS, Interrupt
+from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.open_calls import close_interrupted_run
 from adk_nb.runtime.rewind import fork
-from adk_nb.runtime.run_config import RunConfig
-from adk_nb.sessions import session_file
+from adk_nb.runtime.run_config import ResumabilityConfig, RunConfig
 from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
-from adk_nb.sessions.journal import Journal, Run
+from adk_nb.sessions.journal import Journal, Run, this_process
 from adk_nb.sessions.session import Session
+from adk_nb.sessions.state import detached
 
 _answering: set["Conversation"] = set()
 """Conversations in which an agent is answering: a service without a journal does not know."""
+_KEY = re.compile(r"(?:(?:app|user):)?[^\W\d]\w*")
+_RESUMABLE = ResumabilityConfig(is_resumable=True)
+_MAX_MESSAGE = 60
+"""Characters of the message that a run answers."""
 _SLICE_ABOVE = 100
 """New events; more than this many are read in slices, so that the event loop keeps running."""
 
@@ -50,8 +62,42 @@ class Services(TypedDict, total=False):
     credential_service: BaseCredentialService | None
 
 
+class Versions(Protocol):
+    """Keeps tools as they were before they were redefined."""
+
+    def label(self, interrupt: Interrupt, /) -> str:
+        """The version that an approval was requested for, as `v2`; empty if it is not known any more."""
+        ...
+
+    def as_asked(self, approvals: Sequence[Interrupt], /) -> AbstractContextManager[None]:
+        """Within this, the tools of the calls have their earlier version until each call has its result.
+
+        Each approval must have a `label`.
+        """
+        ...
+
+    def answered(self, call_id: str, /) -> None:
+        """Note that a call has its result."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class InNotebook:
+    """What a notebook knows of a chat that its magics reach; the defaults are for a chat that only Python has."""
+
+    magic: Callable[[], str] = str
+    """Returns the `%confirm` that reaches this session; empty: only Python has the chat."""
+    metadata: Callable[[], dict[str, Any]] = dict
+    """Returns the metadata of the events of a turn that begins."""
+    versions: Versions | None = None
+    newest: Callable[[], Any] = lambda: None
+    """Returns the agent as it is defined now. Anything else than an agent: it is the one of the conversation."""
+    on_reply: Callable[[Reply], None] | None = None
+    """Called with the reply of each turn, also of one that a click on a card resumed."""
+
+
 class Conversation:
-    """The session of a `Chat`: its history, state and artifacts. Displays nothing.
+    """The session of a `Chat` and the agent that answers in it, as turns and cards use them. Displays nothing.
 
     Args: as those of `Chat`.
     """
@@ -71,9 +117,10 @@ class Conversation:
         refuse_control(user_id=user_id, session=strip_id(session_id))
         self.session_id = session_id
         self.user_id = user_id
-        self.runner = _checked_runner(agent, services) if isinstance(agent, Runner) else _runner_of(agent, services)
+        self.runner = _runner_of(agent, services)
         """Holds the services. Other chats may use the same runner, so it is never changed."""
-        self._owns_runner = not isinstance(agent, Runner)
+        self.owns_runner = not isinstance(agent, Runner)
+        """True: the runner was made for this conversation."""
         self.service = self.runner.session_service
         self.agent = cast(BaseAgent, self.runner.agent)
         """The agent that answers."""
@@ -81,6 +128,7 @@ class Conversation:
         """The runner's plugins, and the conversation's own."""
         self.sticky = self.runner.sticky_agents
         """As `Runner.sticky_agents`."""
+        self.notebook = InNotebook()
         self._history = History()
         self._reading = threading.RLock()
 
@@ -98,9 +146,7 @@ class Conversation:
         runner.agent, runner.plugin_manager, runner.sticky_agents = agent, self.plugins, self.sticky
         runner.auto_create_session = True
         if runner.app is None:
-            runner.resumability_config = (
-                interrupted_runs.resumability(agent) if isinstance(self.service, Journal) else None
-            )
+            runner.resumability_config = resumability(agent) if isinstance(self.service, Journal) else None
         return runner.run_async(
             user_id=self.user_id,
             session_id=self.session_id,
@@ -138,32 +184,25 @@ class Conversation:
         with self._reading:
             yield self._history if events is None else self._history.update(events)
 
+    def open_after(self, events: Sequence[Event]) -> list[Interrupt]:
+        """The interrupts that are open after these events of the session."""
+        with self.history(events) as history:
+            return history.interrupts()
+
     async def artifact(self, name: str, version: int | None = None) -> types.Part | None:
         """An artifact of the session or its user: that version, else the newest. None: there is none."""
-        service, key = self.runner.artifact_service, self._session_key(self.session_id)
-        return await service.load_artifact(**key, filename=name, version=version) if service else None
+        service = self.runner.artifact_service
+        return await service.load_artifact(**self.key, filename=name, version=version) if service else None
 
-    async def append(self, event: Event) -> None:
-        """Append an event outside of any run; the session is created if needed."""
-        key = self._session_key(self.session_id)
-        session = await self.service.get_session(**key) or await self.service.create_session(**key)
+    async def append(self, delta: dict[str, Any]) -> Event:
+        """Append a change of the state, as an event of the user outside of any run; returns it.
+
+        The session is created if needed.
+        """
+        event = Event(author="user", actions=EventActions(state_delta=delta))
+        session = await self.service.get_session(**self.key) or await self.service.create_session(**self.key)
         await self.service.append_event(session, event)
-
-    async def save(self, file: str | os.PathLike[str], *, replace: bool) -> None:
-        """As `Chat.save`."""
-        if (session := await self.loaded()) is None:
-            raise InputError(f"session {self.session_id!r} has no messages yet; there is nothing to save")
-        session_file.write(session, file, replace=replace)
-
-    async def load(self, file: str | os.PathLike[str], name: str | None) -> None:
-        """As `Chat.load`."""
-        loaded = session_file.read(file)
-        name = session_file.check_name(name or loaded.name)
-        try:
-            await loaded.put(self.service, **self._session_key(name))
-        except AlreadyExistsError as error:
-            raise InputError(f"{error}; write chat.load(..., name='another')") from error
-        self.session_id = name
+        return event
 
     @contextmanager
     def answering(self) -> Generator[None]:
@@ -176,86 +215,82 @@ class Conversation:
 
     async def rewind(self, to: int | str, *, dry_run: bool) -> Rewound:
         """As `Chat.rewind`."""
-        if not dry_run and any(map(self._is_same_session, _answering)):
+        same = [chat for chat in _answering if chat.service is self.service and chat.key == self.key]
+        if not dry_run and same:
             raise InputError(f"session {self.session_id!r} is still answering in another chat; wait for it, or stop it")
-        key = self._session_key(self.session_id)
-        session = await self.service.get_session(**key) or Session(id=self.session_id)
-        return await past_turns.rewind(session, self.service, self.runner.artifact_service, to, dry_run=dry_run)
+        session = await self.service.get_session(**self.key) or Session(id=self.session_id)
+        return await past.rewind(session, self.service, self.runner.artifact_service, to, dry_run=dry_run)
 
     async def fork(self, name: str | None, at: str | None) -> str:
         """As `Chat.fork`; returns the name of the copy."""
         if (session := await self.loaded()) is None:
             raise InputError(f"session {self.session_id!r} has no messages yet; there is nothing to copy")
         listed = await self.service.list_sessions(app_name=self.runner.app_name, user_id=self.user_id)
-        name = name or past_turns.unused_name(self.session_id, {other.id for other in listed.sessions})
+        name = name or past.unused_name(self.session_id, {other.id for other in listed.sessions})
         await fork(session, self.service, self.runner.artifact_service, session_id=name, up_to_event_id=at)
         return name
 
     def in_session(self, session_id: str) -> "Conversation":
         """The same agent, in another session of the user."""
-        copy = Conversation(self.runner, session_id=session_id, user_id=self.user_id)
-        copy.agent, copy.sticky = self.agent, self.sticky
-        return copy
+        other = Conversation(self.runner, session_id=session_id, user_id=self.user_id)
+        other.agent, other.sticky = self.agent, self.sticky
+        other.notebook = replace(self.notebook, magic=str)
+        return other
 
-    async def last_interrupted_run(self, *, edited: bool = True, magic: str = "") -> tuple[Run, Session]:
+    async def last_interrupted_run(self, *, edited: bool = True) -> tuple[Run, Session]:
         """The run of the session that was interrupted last.
 
         Args:
             edited: Accept a run whose agent or tools were edited since.
-            magic: The `%confirm` line of the session; empty for a chat that only Python code reaches.
 
         Raises:
             InputError: No run was interrupted.
             SessionBusyError: No run was interrupted, and one is under way.
             PendingError: The agent or a tool was edited since, and `edited` is False.
         """
-        session = await self.loaded()
-        runs = await interrupted_runs.interrupted_runs(self.service, session)
+        session, magic = await self.loaded(), self.notebook.magic()
+        runs = await interrupted_runs(self.service, session)
         if session is None or not runs:
-            if run := await interrupted_runs.active_run(self.service, session):
+            if run := await active_run(self.service, session):
                 raise SessionBusyError(self.session_id, run.owner, run.started)
             with self.history(session.events if session else ()) as history:
                 approvals = history.interrupts(kinds=APPROVALS)
             left = open_message(approvals, magic) if approvals else "there is nothing to resume"
             raise InputError(f"no run of session {self.session_id!r} was interrupted; {left}")
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
-            raise PendingError(interrupted_runs.edited_notice(self.agent.name, magic))
+            raise PendingError(edited_notice(self.agent.name, magic))
         return runs[-1], session
 
-    async def close(self) -> None:
-        """Close the toolsets and plugins of an agent or app; a runner's stay open."""
-        if self._owns_runner:
-            await self.runner.close()
-
-    async def drop(self) -> None:
-        """As `Chat.drop`."""
-        run, session = await self.last_interrupted_run()
-        await interrupted_runs.drop(self.service, session, run)
-
-    async def refuse_interrupted_run(self, magic: str) -> None:
-        """Refuse a new message while an interrupted run is open. `magic`: as for `last_interrupted_run`.
+    async def refuse_interrupted_run(self) -> None:
+        """Refuse a new message while an interrupted run is open.
 
         Raises:
             PendingError: One is open.
         """
         session = await self.loaded()
-        runs = await interrupted_runs.interrupted_runs(self.service, session)
+        runs = await interrupted_runs(self.service, session)
         if session is None or not runs:
             return
         with self.history(session.events) as history:
             approvals = history.interrupts(kinds=APPROVALS)
         if not approvals:
-            raise PendingError(interrupted_runs.interrupted_notice(runs[-1], session, magic))
+            raise PendingError(interrupted_notice(runs[-1], session, self.notebook.magic()))
 
-    def _is_same_session(self, other: "Conversation") -> bool:
-        keys = self._session_key(self.session_id), other._session_key(other.session_id)
-        return self.service is other.service and keys[0] == keys[1]
+    @property
+    def key(self) -> dict[str, Any]:
+        """The arguments of the services for the session."""
+        return self.key_of(self.session_id)
 
-    def _session_key(self, session_id: str) -> dict[str, Any]:
+    def key_of(self, session_id: str) -> dict[str, Any]:
+        """As `key`, for another session of the user."""
         return {"app_name": self.runner.app_name, "user_id": self.user_id, "session_id": session_id}
 
 
-def _runner_of(agent: BaseAgent | App, services: Services) -> Runner:
+def _runner_of(agent: BaseAgent | App | Runner, services: Services) -> Runner:
+    if isinstance(agent, Runner):
+        if names := sorted(name for name, value in services.items() if value is not None):
+            raise ConfigurationError(f"Chat takes {', '.join(names)} from its runner; give them to Runner(...)")
+        return agent
     app = agent if isinstance(agent, App) else None
     return Runner(
         app=app,
@@ -270,7 +305,148 @@ def _runner_of(agent: BaseAgent | App, services: Services) -> Runner:
     )
 
 
-def _checked_runner(runner: Runner, services: Services) -> Runner:
-    if names := sorted(name for name, value in services.items() if value is not None):
-        raise ConfigurationError(f"Chat takes {', '.join(names)} from its runner; give them to Runner(...)")
-    return runner
+# ---- the state
+
+
+class ChatState(MutableMapping[str, Any]):
+    """A session's state as it stands now; a write is an event, so that it is in the history like any other."""
+
+    def __init__(self, conversation: Callable[[], Conversation]) -> None:
+        self._conversation = conversation
+
+    def __getitem__(self, key: str) -> Any:
+        return self.to_dict()[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        sync.run(self._conversation().append({key: value}))
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self:
+            raise KeyError(key)
+        self[key] = dict(DELETED)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.to_dict())
+
+    def __len__(self) -> int:
+        return len(self.to_dict())
+
+    def __repr__(self) -> str:
+        return repr(self.to_dict())
+
+    def to_dict(self) -> dict[str, Any]:
+        """All keys with their values, in a dict of the caller's own."""
+        session = sync.run(self._conversation().loaded())
+        return {key: detached(value) for key, value in session.state.items()} if session else {}
+
+
+def check_key(key: str, where: str = "the state") -> None:
+    """Raise an InputError, which begins with `where`, if the user may not write that key."""
+    if key.startswith("temp:"):
+        raise InputError(f"{where}: {key!r} would last for one turn only; leave temp: out")
+    if not _KEY.fullmatch(key):
+        raise InputError(f"{where}: {key!r} cannot be a key; write name=value, user:name=value or app:name=value")
+
+
+def typed_change(key: str, text: str | None) -> dict[str, Any]:
+    """The change of one key, for an event.
+
+    Args:
+        key: Checked as by `check_key`.
+        text: The value as JSON, or else as text. None: the key is deleted.
+
+    Raises:
+        InputError: The key cannot be one, or the text begins like JSON and is not valid.
+    """
+    if text is None:
+        return {key: dict(DELETED)}
+    check_key(key)
+    try:
+        return {key: json.loads(text, parse_constant=lambda word: word)}
+    except (ValueError, RecursionError) as error:
+        if text.lstrip()[:1] in ("{", "[", '"'):
+            raise InputError(f"the value of {key!r} begins like JSON, but is not valid JSON: {error}") from error
+        return {key: text}
+
+
+# ---- interrupted runs
+
+
+async def interrupted_runs(service: BaseSessionService, session: Session | None) -> list[Run]:
+    """The runs of a session that did not end and that no process works on, oldest first."""
+    if session is None or not isinstance(service, Journal):
+        return []
+    dead = [run for run in await service.unfinished(session) if not run.is_alive]
+    return [run for run in dead if history_of(session).first_index(run.id) is not None]
+
+
+async def active_run(service: BaseSessionService, session: Session | None) -> Run | None:
+    """The run of a session that this process or another one works on. None: there is none."""
+    if session is None or not isinstance(service, Journal):
+        return None
+    return next((run for run in await service.unfinished(session) if run.is_alive), None)
+
+
+async def drop(service: BaseSessionService, session: Session, run: Run) -> None:
+    """Close an interrupted run without resuming it; open calls get the results that are known.
+
+    Raises:
+        SessionBusyError: Another run works on the session.
+    """
+    if not isinstance(service, Journal):
+        return
+    lease = await service.claim(session, run.id, owner=this_process())
+    outcome = None
+    try:
+        nobody = BaseAgent(name="nobody")
+        at = InvocationContext(agent=nobody, session=session, session_service=service)
+        await close_interrupted_run(at, run.id)
+        outcome = "cancelled"
+    finally:
+        await lease.release(outcome)
+
+
+def resumability(agent: BaseAgent) -> ResumabilityConfig | None:
+    """The setting that lets workflow agents write checkpoints; None for LLM agents alone, which resume without."""
+    has_workflow = not isinstance(agent, LlmAgent) or any(resumability(member) for member in agent.members)
+    return _RESUMABLE if has_workflow else None
+
+
+def interrupted_notice(run: Run, session: Session, magic: str) -> str:
+    """A notice of an interrupted run, with what to type to resume it or to give it up."""
+    first = history_of(session).run(run.id)[0]
+    answers = f" that answers {one_line(first.text, _MAX_MESSAGE)!r}" if first.author == "user" and first.text else ""
+    resume, drop = resume_commands(magic)
+    return (
+        f"the run{answers} in session {session.id!r} was interrupted; resume it with {resume}, or give it up with "
+        f"{drop}"
+    )
+
+
+def short_interrupted_notice(magic: str) -> str:
+    """The notice for places that name the session already."""
+    resume, drop = resume_commands(magic)
+    return f"a run was interrupted: {resume}, or {drop}"
+
+
+def edited_notice(agent: str, magic: str) -> str:
+    """The notice that an agent or a tool changed since a run was interrupted, with the choices."""
+    resume, drop = resume_commands(magic)
+    resume_edited = f"{resume} --edited" if magic else "chat.resume(edited=True)"
+    return (
+        f"{agent} or a tool of it was edited since this run was interrupted; resume it as it is now with "
+        f"{resume_edited}, or give it up with {drop}"
+    )
+
+
+def resume_commands(magic: str) -> tuple[str, str]:
+    """The lines to type to resume a run and to drop it.
+
+    Args:
+        magic: The `%confirm` line of the session, whose options name it; empty for a chat that only Python code
+            reaches.
+    """
+    if not magic:
+        return "chat.resume()", "chat.drop()"
+    options = magic.removeprefix("%confirm")
+    return f"%session resume{options}", f"%session drop{options}"

@@ -4,8 +4,6 @@ import logging
 import re
 import traceback
 from collections.abc import Coroutine
-from itertools import takewhile
-from types import TracebackType
 from typing import Any, TypeVar, cast
 
 from IPython.core.getipython import get_ipython
@@ -15,7 +13,7 @@ from adk_nb.errors import ModelHTTPError, ModelNotFoundError, closest
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.view.plain_text import one_line, shortened
-from adk_nb.runtime.history import History, Turn
+from adk_nb.runtime.history import History
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -35,7 +33,12 @@ def run_to_end(turn: Coroutine[Any, Any, T]) -> T:
     try:
         return sync.run(turn)
     except KeyboardInterrupt as interrupt:
-        shorten_interrupt(interrupt, _frames_outside_package(interrupt.__traceback__))
+        # The frames of the tool in which it came, outermost first; none if it came during a model call.
+        trace = interrupt.__traceback__
+        while trace and trace.tb_frame.f_globals.get("__name__", "").startswith("adk_nb."):
+            trace = trace.tb_next
+        frames = [f"  in {at.name}(), line {at.lineno}: {at.line}" for at in traceback.extract_tb(trace) if at.line]
+        shorten_interrupt(interrupt, frames)
         raise
 
 
@@ -57,13 +60,6 @@ def first_clause(message: str) -> str:
     subject = _SUBJECT.match(line)
     end = _CLAUSE_END.search(line, subject.end() if subject else 0)
     return shortened(line[: end.start()] if end else line, _SHORT)
-
-
-def _frames_outside_package(trace: TracebackType | None) -> list[str]:
-    """The frames of the tool in which Ctrl-C came, outermost first; empty if it came during a model call."""
-    while trace and trace.tb_frame.f_globals.get("__name__", "").startswith("adk_nb."):
-        trace = trace.tb_next
-    return [f"  in {at.name}(), line {at.lineno}: {at.line}" for at in traceback.extract_tb(trace) if at.line]
 
 
 def location_suffix(error: BaseException) -> str:
@@ -94,8 +90,14 @@ def model_error_hint(error: Exception, magic: str) -> str:
     """
     if not isinstance(error, ModelHTTPError):
         return ""
-    if error.status == 404 and (near := closest(error.model, _model_names(), cutoff=0.75)) not in (None, error.model):
-        return f"; did you mean {near!r}?"
+    if error.status == 404:
+        names: list[str] = []
+        try:
+            LLMRegistry.check("")
+        except ModelNotFoundError as unnamed:  # the error for no name has all names
+            names = unnamed.known
+        if (near := closest(error.model, names, cutoff=0.75)) not in (None, error.model):
+            return f"; did you mean {near!r}?"
     if error.status in _BUSY:
         another = "%chat --model NAME" if magic else "chat.ask(..., model=NAME)"
         return f"; to ask another model: {another}"
@@ -112,7 +114,11 @@ def undo_hint(history: History, magic: str) -> str:
     turns = [turn for turn in history.turns if not turn.undone]
     if not turns:
         return ""
-    failed = 1 + sum(1 for _ in takewhile(_is_unanswered, reversed(turns[:-1])))
+    failed = 1
+    for turn in reversed(turns[:-1]):
+        if not all(event.author == "user" or event.error_code for event in turn.events):
+            break
+        failed += 1
     count = str(failed) if failed > 1 else ""
     undo = (
         " ".join(filter(None, (magic.replace("%confirm", "%rewind", 1), count))) if magic else f"chat.rewind({count})"
@@ -121,15 +127,3 @@ def undo_hint(history: History, magic: str) -> str:
         return f"the last {failed} messages stay in the conversation; to remove them: {undo}"
     again = f"{undo} --rerun" if magic else "chat.rerun()"
     return f"your message stays in the conversation; to remove it: {undo}; to send it again: {again}"
-
-
-def _is_unanswered(turn: Turn) -> bool:
-    return all(event.author == "user" or event.error_code for event in turn.events)
-
-
-def _model_names() -> list[str]:
-    try:
-        LLMRegistry.check("")
-    except ModelNotFoundError as error:  # the error for no name has all names
-        return error.known
-    return []

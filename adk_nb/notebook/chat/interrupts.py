@@ -2,9 +2,7 @@
 
 import getpass
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -16,13 +14,11 @@ from adk_nb.errors import InputError, PendingError, did_you_mean
 from adk_nb.events.requests import REQUESTS
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.json_schemas import flat_schema
-from adk_nb.notebook.chat.paused_agents import Versions, asking_agent, is_redefined, lacks_tool, tools_of
 from adk_nb.notebook.view.interrupt_text import Verdict, approval_commands, commands, label, request_line, verdict_of
 from adk_nb.runtime import interrupts
-from adk_nb.runtime.approvals import expired_message
 from adk_nb.runtime.credentials import check_answer
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import ALL, APPROVALS, Interrupt
+from adk_nb.runtime.interrupts import ALL, Interrupt
 from adk_nb.tools import input_answer
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -53,7 +49,13 @@ def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "inte
     """
     if not open_:
         raise InputError(f"no {noun} is open in session {session!r}; it was answered already, or never existed")
-    matches = open_ if which is None else _named(open_, which)
+    matches = list(open_)
+    if isinstance(which, bool):  # True == 1, but a yes is not a number
+        matches = []
+    elif which is not None:
+        matches = [one for one in open_ if which in (one.number, str(one.number), one.id)]
+        matches = matches or [one for one in open_ if which in one.answer_ids]
+        matches = matches or [one for one in open_ if which in one.names]
     if not matches:
         raise InputError(f"no {noun} {which!r} is open; it was answered already, or never existed{hint}")
     if len(matches) == 1 and not (matches[0].in_doubt and (which is None or which in matches[0].names)):
@@ -73,14 +75,6 @@ def several_message(found: Sequence[Interrupt], noun: str, which: Any = None) ->
     """The message that several interrupts are open, with the number of each. `which`: the name that they share."""
     of = f" of {which}" if which is not None else ""
     return f"{len(found)} {noun}s{of} are open; say which by its number: {', '.join(map(label, found))}"
-
-
-def _named(open_: Sequence[Interrupt], which: Any) -> list[Interrupt]:
-    if isinstance(which, bool):  # True == 1, but a yes is not a number
-        return []
-    matches = [interrupt for interrupt in open_ if which in (interrupt.number, str(interrupt.number), interrupt.id)]
-    matches = matches or [interrupt for interrupt in open_ if which in interrupt.answer_ids]
-    return matches or [interrupt for interrupt in open_ if which in interrupt.names]
 
 
 # ---- read
@@ -143,23 +137,19 @@ def _read_credential(interrupt: Interrupt, value: Any) -> dict[str, Any]:
         return {"exchangedAuthCredential": value.model_dump(mode="json", by_alias=True, exclude_none=True)}
     if isinstance(value, dict):
         return cast(dict[str, Any], value)
-    if isinstance(value, str):
-        return _read_typed(interrupt, value)
-    raise InputError(f"{request_line(interrupt)}; give it as text, a dict or an AuthCredential, or None to refuse")
-
-
-def _read_typed(interrupt: Interrupt, text: str) -> dict[str, Any]:
+    if not isinstance(value, str):
+        raise InputError(f"{request_line(interrupt)}; give it as text, a dict or an AuthCredential, or None to refuse")
     name, *more = interrupt.schema["properties"]
     if more:
-        username, colon, password = text.partition(":")
+        username, colon, password = value.partition(":")
         if not colon:  # the text is not repeated: it may be the password
             raise InputError(
                 f"{request_line(interrupt)}, and there is no colon in what was given; write it as name:password"
             )
         return {name: username, more[0]: password}
     if name in ("authResponseUri", "authCode"):
-        name = "authResponseUri" if "://" in text else "authCode"
-    return {name: text}
+        name = "authResponseUri" if "://" in value else "authCode"
+    return {name: value}
 
 
 def type_credential(interrupt: Interrupt) -> str:
@@ -180,176 +170,43 @@ def type_credential(interrupt: Interrupt) -> str:
 
 # ---- check
 
-
-@dataclass(frozen=True, kw_only=True)
-class AnswerCheck:
-    """Checks that answers can be carried out by the agents and tools as they are now."""
-
-    history: History
-    """Of the session."""
-    agent_of: Callable[[str], BaseAgent]
-    """The agent that gets the answer to an interrupt, by the interrupt's id."""
-    magic: str
-    """As for `interrupt_text.commands`."""
-    versions: Versions | None
-    """The store of earlier versions of tools."""
-    newest: BaseAgent
-    """The agent as it is defined now; what waits resumes in the version that asked."""
-    lent_for: Callable[[str], Collection[str]]
-    """The names of the tools lent for the turn that an interrupt paused, by the interrupt's id."""
-    as_asked: bool = False
-    """The answers say that the tools are to run as they were asked for."""
-
-    def check(self, answers: Answers) -> None:
-        """Refuse answers, as `read_answer` returns them, that cannot be carried out together.
-
-        Raises:
-            InputError: An interrupt is not open, is another agent's or expired; its tool was redefined; changed
-                arguments do not fit; an answer does not fit its question.
-        """
-        by_id = {interrupt.id: interrupt for interrupt in self.history.interrupts(kinds=ALL)}
-        for key, answer in answers.items():
-            interrupt = by_id.get(key)
-            if interrupt is None:
-                raise InputError(f"no interrupt {key!r} is open; it was answered already, or never existed")
-            if interrupt.in_doubt and len(answers) > 1:
-                yes, no = self._ways(interrupt)
-                raise InputError(f"{in_doubt_message(interrupt)}; {yes} makes it again, {no} does not")
-            if interrupt.kind == "approval":
-                self._check_decision(interrupt, answer)
-            elif interrupt.kind == "task" and len(answers) > 1:
-                raise InputError("a message to a task is sent alone; answer the others first")
-            elif interrupt.kind not in ("credential", "task"):
-                message = types.Content(role="user", parts=[interrupts.answer(interrupt, answer)])
-                input_answer.check(message, self.history)
-
-    def tools_as_asked(self, answers: Answers) -> AbstractContextManager[None]:
-        """Within this, the tools of approvals are the versions that the approvals were requested for.
-
-        Raises:
-            InputError: An earlier version is not known.
-        """
-        approvals = [approval for approval in self.history.interrupts(kinds=APPROVALS) if approval.id in answers]
-        if not approvals:
-            return nullcontext()
-        if self.versions is None:
-            raise InputError(
-                "earlier definitions of tools are kept only in cells; reject the call with chat.reject(), and ask again"
-            )
-        redefined = [approval for approval in approvals if not self.runs_without_its_tool(approval)]
-        for interrupt in redefined:
-            if not self.versions.label(interrupt):
-                raise InputError(self._unknown_version_message(interrupt))
-        return self.versions.as_asked(redefined)
-
-    def redefined_note(self, interrupt: Interrupt) -> str:
-        """The note that the tool of an approval is gone or was redefined, and what to type; empty if it was not."""
-        if self.lacks_tool(interrupt):
-            return self._gone_message(interrupt)
-        return self._redefined_message(interrupt) if self._is_redefined(interrupt) else ""
-
-    def lacks_tool(self, interrupt: Interrupt) -> bool:
-        """True: the agent as it is defined now has no such tool any more; a tool lent for the turn it never had."""
-        is_lent = interrupt.call.name in self.lent_for(interrupt.id)
-        return not is_lent and lacks_tool(interrupt, self.newest, self.history)
-
-    def runs_without_its_tool(self, interrupt: Interrupt) -> bool:
-        """True: the agent as it is defined now has no such tool, and the version that asked still has it unchanged."""
-        agent = self.agent_of(interrupt.id)
-        had_it = not lacks_tool(interrupt, agent, self.history)
-        return self.lacks_tool(interrupt) and had_it and not self._is_redefined(interrupt)
-
-    def _gone_message(self, interrupt: Interrupt) -> str:
-        yes, no = self._ways(interrupt)
-        old = yes.removesuffix("yes") + "old"
-        run = f", or run it as it was asked with {old}" if self.magic and self.runs_without_its_tool(interrupt) else ""
-        gone = f"{interrupt.agent} has no tool {interrupt.call.name} any more"
-        return f"{gone}; give it back, or refuse the call with {no}{run}"
-
-    def _ways(self, interrupt: Interrupt, *, redefined: bool = False) -> tuple[str, ...]:
-        return commands(interrupt, self.magic, self.history.interrupts(), redefined=redefined)
-
-    def _check_decision(self, interrupt: Interrupt, decided: ToolConfirmation) -> None:
-        agent, (yes, no) = self.agent_of(interrupt.id), self._ways(interrupt)
-        if not agent.find_agent(interrupt.recipient):
-            raise InputError(
-                f"this approval was requested by agent {interrupt.recipient!r}; answer it in a chat with that agent"
-            )
-        if not decided.confirmed:
-            return
-        caller = asking_agent(agent, interrupt, self.history)
-        if caller is None:
-            raise InputError(
-                f"agent {interrupt.agent!r}, which requested this, was changed or removed; refuse it with {no}, and "
-                "ask again"
-            )
-        if interrupt.is_expired:
-            raise InputError(f"{expired_message(interrupt.call.name)}; refuse the call with {no}, and ask again")
-        if self.lacks_tool(interrupt) and not (self.as_asked and self.runs_without_its_tool(interrupt)):
-            raise InputError(self._gone_message(interrupt))
-        if self._is_redefined(interrupt):
-            raise InputError(self._redefined_message(interrupt))
-        if decided.args is not None:
-            _check_edits(interrupt, decided.args, tools_of(caller).get(interrupt.call.name or ""), yes)
-
-    def _is_redefined(self, interrupt: Interrupt) -> bool:
-        return is_redefined(interrupt, self.agent_of(interrupt.id), self.history)
-
-    def _redefined_message(self, interrupt: Interrupt) -> str:
-        subject = "a file of the skill was changed" if interrupt.documents else f"{interrupt.call.name} was redefined"
-        message = f"{subject} since this was requested"
-        again, no = self._ways(interrupt, redefined=True)
-        if not again.endswith("reask"):
-            return f"{message}; refuse the call with {no}, and ask again"
-        old = f"run it as it was with {again.removesuffix('reask')}old"
-        is_kept = self.versions is not None and self.versions.label(interrupt)
-        return f"{message}; ask again with {again}, or {old if is_kept else f'refuse it with {no}'}"
-
-    def _unknown_version_message(self, interrupt: Interrupt) -> str:
-        if self.lacks_tool(interrupt):
-            return self._gone_message(interrupt)
-        name, redefined = interrupt.call.name, self._is_redefined(interrupt)
-        again, no = self._ways(interrupt, redefined=redefined)
-        if not redefined:
-            return f"{name} is the same as when this was requested; approve it with {again}"
-        gone = f"the earlier {name} is no longer in this kernel"
-        return f"{gone}; ask again with {again}, or refuse it with {no}"
-
-
-def _check_edits(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool | None, yes: str) -> None:
-    name = interrupt.call.name or ""
-    if tool is None:
-        raise InputError(f"the changed arguments do not fit: the agent has no tool {name!r} any more")
-    _refuse_unknown(interrupt, args, tool)
-    if error := tool.check(args):
-        raise InputError(_misfit_message(name, args, error, yes))
-
-
 _MODEL_ERROR = re.compile(r"\w+\(\) was not called: (?:wrong arguments: )?(.*)\. Call it again with .*", re.DOTALL)
 """The error that a model gets for wrong arguments; the group is the reason."""
 
 
-def _misfit_message(name: str, args: dict[str, Any], error: str, yes: str) -> str:
-    """`error`: as `BaseTool.check` returns it. `yes`: `%confirm 2 --yes`, or `chat.approve(2)`."""
-    match = _MODEL_ERROR.fullmatch(error)
-    reason = match[1] if match else error
-    key = next((key for key in args if re.match(rf"{re.escape(key)}[.:]", reason)), "NAME")
-    edited = f"{yes} --edit {key}=..." if yes.endswith("yes") else f"{yes[:-1]}{', ' * (yes[-2] != '(')}{key}=...)"
-    return (
-        f"{name}() cannot run with these arguments: {reason}; type {edited}, or, to let it run as it was asked, {yes}"
-    )
+def check_edits(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool | None, yes: str) -> None:
+    """Refuse changed arguments of a call that do not fit its tool.
 
+    Args:
+        interrupt: The approval of the call.
+        args: All arguments.
+        tool: As it is now. None: it is gone.
+        yes: The line that approves the call, `%confirm 2 --yes` or `chat.approve(2)`.
 
-def _refuse_unknown(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool) -> None:
+    Raises:
+        InputError: An argument is unknown, or a value does not fit.
+    """
+    name = interrupt.call.name or ""
+    if tool is None:
+        raise InputError(f"the changed arguments do not fit: the agent has no tool {name!r} any more")
     schema = flat_schema((tool.function_declaration and tool.function_declaration.parameters_json_schema) or {})
     takes_any = schema.get("additionalProperties", not schema) or schema.get("patternProperties")
     if isinstance(tool, FunctionTool):
         takes_any = tool.signature.takes_any
-    known: set[str] = {*(interrupt.call.args or {}), *schema.get("properties", {})}
-    for name in args:
-        if not takes_any and name not in known:
-            hint = did_you_mean(name, known, f"it has {', '.join(sorted(known)) or 'none'}")
-            raise InputError(f"{interrupt.call.name}() has no argument {name!r}; {hint}")
+    allowed: set[str] = {*(interrupt.call.args or {}), *schema.get("properties", {})}
+    for key in () if takes_any else args:
+        if key not in allowed:
+            hint = did_you_mean(key, allowed, f"it has {', '.join(sorted(allowed)) or 'none'}")
+            raise InputError(f"{interrupt.call.name}() has no argument {key!r}; {hint}")
+    if error := tool.check(args):
+        match = _MODEL_ERROR.fullmatch(error)
+        reason = match[1] if match else error
+        key = next((key for key in args if re.match(rf"{re.escape(key)}[.:]", reason)), "NAME")
+        edited = f"{yes} --edit {key}=..." if yes.endswith("yes") else f"{yes[:-1]}{', ' * (yes[-2] != '(')}{key}=...)"
+        raise InputError(
+            f"{name}() cannot run with these arguments: {reason}; type {edited}, or, to let it run as it was asked, "
+            f"{yes}"
+        )
 
 
 # ---- messages

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 from pydantic_core import to_json
 
-from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.answers import Status, text_of
@@ -34,11 +33,33 @@ class Answerable(Protocol):
 class Reply:
     """The answer of an agent, with the events that led to it. Shows itself at the end of a cell."""
 
+    question: str | None
+    """The user's text. None: the turn resumed from an interrupt."""
+    agent: str
+    """Name of the agent that was asked."""
+    events: list[Event]
+    """Of this turn, oldest first, the user's included."""
+    text: str
+    """The text of the answer; of a stopped turn, the part that was streamed. Empty: none yet, or see `error`."""
+    answered_by: str
+    """Name of the agent that gave the answer, `agent` itself included; empty if there is none yet."""
+    status: Status
+    """`done`, `pending` (an interrupt is open), `cancelled` or `error`."""
+    error: str | None
+    """Why the turn failed. None: it did not."""
+    interrupts: list[Interrupt]
+    """Open in the session after the turn, by number: answer with `%confirm`, `answer`, `approve` or `reject`."""
+    trace: Trace
+    """Model requests and tool calls as they were sent, with times."""
+    chat: Answerable | None
+    """The chat in which the reply can be answered. None: there is none."""
+
     def __init__(self, view: ReplyView, chat: Answerable | None = None) -> None:
+        self.question, self.agent, self.events, self.text = view.question, view.agent, view.events, view.text
+        self.answered_by, self.status, self.error = view.answered_by, view.status, view.error
+        self.interrupts, self.trace, self.chat = view.interrupts, view.trace, chat
         self._view = view
         """The reply as a cell shows it, with notices and hints."""
-        self.chat = chat
-        """The chat in which the reply can be answered. None: there is none."""
 
     def __repr__(self) -> str:
         answer = f"error={self.error!r:.80}" if self.error else f"text={shortened(self.text, 60)!r}"
@@ -48,58 +69,21 @@ class Reply:
         return str(self._view)
 
     @property
-    def question(self) -> str | None:
-        """The user's text. None: the turn resumed from an interrupt."""
-        return self._view.question
-
-    @property
-    def agent(self) -> str:
-        """Name of the agent that was asked."""
-        return self._view.agent
-
-    @property
-    def events(self) -> list[Event]:
-        """Of this turn, oldest first, the user's included."""
-        return self._view.events
-
-    @property
-    def text(self) -> str:
-        """The text of the answer; of a stopped turn, the part that was streamed. Empty: none yet, or see `error`."""
-        return self._view.text
-
-    @property
-    def answered_by(self) -> str:
-        """Name of the agent that gave the answer, `agent` itself included; empty if there is none yet."""
-        return self._view.answered_by
-
-    @property
-    def status(self) -> Status:
-        """`done`, `pending` (an interrupt is open), `cancelled` or `error`."""
-        return self._view.status
-
-    @property
-    def error(self) -> str | None:
-        """Why the turn failed. None: it did not."""
-        return self._view.error
-
-    @property
-    def interrupts(self) -> list[Interrupt]:
-        """Open in the session after the turn, by number: answer with `%confirm`, `answer`, `approve` or `reject`."""
-        return self._view.interrupts
-
-    @property
-    def trace(self) -> Trace:
-        """Model requests and tool calls as they were sent, with times."""
-        return self._view.trace
-
-    @property
     def output(self) -> Any:
         """The structured answer in the type of the agent's `output_schema`, such as a model or a list of models.
 
         Plain JSON if it does not fit that schema any more. None: the answer is not structured.
         """
         events = [event for event in self.events if event.output is not None and text_of(event) == self.text]
-        return _parsed_output(events[-1], self._view.team) if events and self.text else None
+        if not events or not self.text:
+            return None
+        event, team = events[-1], self._view.team
+        schema = getattr(team.find_agent(event.author) if team else None, "output_schema", None)
+        # The text first: it has fields that are None, which the output leaves out.
+        for text in (event.text, to_json(event.output).decode()) if schema is not None else ():
+            with suppress(ValidationError):
+                return Shape(schema).parse(text)
+        return event.output
 
     @property
     def state_delta(self) -> dict[str, Any]:
@@ -151,18 +135,6 @@ class Reply:
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
         return self._view.mimebundle()
-
-
-def _parsed_output(event: Event, team: BaseAgent | None) -> Any:
-    agent = team.find_agent(event.author) if team else None
-    schema = getattr(agent, "output_schema", None)
-    if schema is None:
-        return event.output
-    # The text first: it has fields that are None, which the output leaves out.
-    for text in (event.text, to_json(event.output).decode()):
-        with suppress(ValidationError):
-            return Shape(schema).parse(text)
-    return event.output
 
 
 def view_of_reply(reply: Reply) -> ReplyView:

@@ -9,6 +9,7 @@ from adk_nb import types
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
+from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook import settings
@@ -64,13 +65,17 @@ class TurnOptions:
 
 @dataclass(kw_only=True)
 class RelayedRequest:
-    """A request from outside of the notebook; the fields are arguments of `Runner.run_async`."""
+    """A request from outside of the notebook; the first fields are arguments of `Runner.run_async`."""
 
     message: types.Content | None = None
     invocation_id: str | None = None
     state_delta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sender: str = "client"
     """The caller, in the words of a reader."""
+    on_event: Callable[[Event], None] = lambda event: None
+    """Gets each event of the turn."""
+    streams: bool = False
+    """The caller wants partial events, so the model streams."""
     has_begun: bool = False
     """False: it waits for earlier turns to end."""
 

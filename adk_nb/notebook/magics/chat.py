@@ -3,7 +3,7 @@
 import keyword
 import os
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from adk_nb.notebook.chat import attachments
 from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, ask_for_approvals, chat_in_terminal, check_place
 from adk_nb.notebook.chat.reply import Reply
-from adk_nb.notebook.chat.turn_options import turn_options
+from adk_nb.notebook.chat.turn_options import TurnOptions, turn_options
 from adk_nb.notebook.extensions.recording import record
 from adk_nb.notebook.last_error import last_error, not_recorded
 from adk_nb.notebook.magics import values
@@ -81,27 +81,6 @@ _OF_ONE_TURN = ("quiet", "static", "attach", "error", "tools", "model", "max_cos
 """Options of a single turn, which a chat box does not take."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Message:
-    """A line or cell of `%chat`, or a text typed into its box."""
-
-    args: Any
-    """The parsed line."""
-    text: str
-    session: str | None
-    fresh: bool
-    confirm: Confirm
-    policy: str
-    """The option or setting that `confirm` comes from; stored with each approval."""
-    show: Mode
-    cell: int
-    """n of `In[n]`."""
-    first_line: int
-    """Line of the cell on which the text begins; 0: unknown."""
-    supposed_name: str = ""
-    """The first word of the text, if it looks like the name of an undefined agent."""
-
-
 def chat(host: Host, line: str, cell: str | None) -> Any:
     """Send a message to an agent, or open a chat box. The reply is also stored in `_run`.
 
@@ -109,70 +88,132 @@ def chat(host: Host, line: str, cell: str | None) -> Any:
         UserError: The line, the agent or an attachment is wrong; nothing was sent.
     """
     with not_recorded() if "--error" in line else nullcontext():
-        return _chat(host, line, cell)
-
-
-def _chat(host: Host, line: str, cell: str | None) -> Any:
-    notebook = host.notebook
-    names, conversations = notebook.agent_words, notebook.conversations
-    args = CHAT.parse(line, cell, leads=lambda first: first_word_names(first, names, notebook.removed, conversations))
-    opens_box = cell is None and not args.text.strip()
-    _check(args, opens_box, next(iter(names), "NAME"))
-    confirm, policy = _policy(host, args)
-    is_plain = cell is not None or args.agent or args.plain
-    message = _Message(
-        args=args,
-        text=args.text,
-        session=args.session,
-        fresh=args.new,
-        confirm=confirm,
-        policy=policy,
-        show="off" if args.quiet or args.silent else "static" if args.static else host.settings.display,
-        cell=host.cell_number,
-        first_line=0 if cell is None else 2,
-        supposed_name="" if is_plain else supposed_name(args.text, names),
-    )
-    if opens_box:
-        return _open_box(notebook, message)
-    with _cassette(host, args):
-        reply = _send(notebook, message)
-    return result_of(reply, silent=True, raises=host.settings.on_error == "raise") if args.capture else reply
-
-
-def _check(args: Any, opens_box: bool, name: str) -> None:
-    if args.height and not opens_box:
-        raise InputError(
-            "%chat --height: only a chat box has a height, and %chat with a text opens none; leave out one of them"
+        notebook = host.notebook
+        names, conversations = notebook.agent_words, notebook.conversations
+        args = CHAT.parse(
+            line, cell, leads=lambda first: first_word_names(first, names, notebook.removed, conversations)
         )
-    if not opens_box and not args.text.strip():
-        raise InputError(f"{args.mark}: no text; write it below the line, or type %chat {name} for a chat box")
-    for first, second in (("yes", "no"), ("quiet", "static"), ("record", "replay")):
-        if getattr(args, first) and getattr(args, second):
-            raise InputError(f"{args.mark}: --{first} and --{second} exclude each other; choose one")
+        opens_box = cell is None and not args.text.strip()
+        if args.height and not opens_box:
+            raise InputError(
+                "%chat --height: only a chat box has a height, and %chat with a text opens none; leave out one of them"
+            )
+        if not opens_box and not args.text.strip():
+            name = next(iter(names), "NAME")
+            raise InputError(f"{args.mark}: no text; write it below the line, or type %chat {name} for a chat box")
+        for first, second in (("yes", "no"), ("quiet", "static"), ("record", "replay")):
+            if getattr(args, first) and getattr(args, second):
+                raise InputError(f"{args.mark}: --{first} and --{second} exclude each other; choose one")
+        message = _Line(
+            notebook=notebook,
+            args=args,
+            session=args.session,
+            fresh=args.new,
+            confirm=host.settings.confirm,
+            show="off" if args.quiet or args.silent else "static" if args.static else host.settings.display,
+            location=Location(host.cell_number, 0 if cell is None else 2),
+        )
+        if opens_box:
+            return _open_box(message)
+        is_plain = cell is not None or args.agent or args.plain
+        with record.for_turn(host, args) if args.record or args.replay else nullcontext():
+            reply = _send(message, args.text, "" if is_plain else supposed_name(args.text, names))
+        return result_of(reply, silent=True, raises=host.settings.on_error == "raise") if args.capture else reply
 
 
-def _policy(host: Host, args: Any) -> tuple[Confirm, str]:
-    """Return the approval policy of the turn, and the option or setting that it comes from."""
-    choices: tuple[Confirm, ...] = ("yes", "no", "ask")
-    for choice in choices:
-        if getattr(args, choice):
-            return choice, f"{args.mark} --{choice}"
-    return host.settings.confirm, "%config AdkNb.confirm"
+@dataclass(frozen=True, kw_only=True)
+class _Line:
+    """A line of `%chat`, for its text, or for each text that is typed into the box that it opens."""
+
+    notebook: Notebook
+    args: Any
+    """As it is parsed."""
+    session: str | None
+    fresh: bool
+    confirm: Confirm
+    """The setting, for a line that does not say."""
+    show: Mode
+    location: Location
+    """Of the text, in the notebook."""
+
+    @property
+    def recipient(self) -> str | None:
+        """The agent whose question a line without a name answers."""
+        if self.fresh:
+            return None
+        with suppress(SessionNotFoundError):  # this message creates it
+            history = self.notebook.sessions.history(self.session)
+            questions = (interrupt for interrupt in history.interrupts() if interrupt.is_question)
+            if oldest := next(questions, None):
+                return self.notebook.recipient_of(oldest.id, oldest.recipient, history)
+        return None
+
+    def message(self, text: str) -> tuple[Chat, str, TurnOptions]:
+        """The chat that gets a text, the text with the values of its variables, and its options.
+
+        Raises:
+            UserError: The line, the agent or an attachment is wrong; nothing was sent.
+        """
+        args, notebook = self.args, self.notebook
+        name = args.agent
+        if name and name not in notebook.addressees:  # an agent's own name; it is in a variable of another name
+            name = notebook.name_of(name) or name
+        name = name or self.recipient or notebook.agent_for_text()
+        parts = list[types.Part]()
+        if not args.raw:
+            template = parse(text, notebook.variables, keys=False, location=self.location)
+            for note in template.notes:
+                display(text_output(Note(f"note: {note}")))
+            text, parts = template.text, list(template.attachments)
+        for attached in args.attach or ():
+            parts += _attachment(notebook, attached)
+        if args.error:
+            parts += attachments.text_part("the last error", last_error())
+        choices: tuple[Confirm, ...] = ("yes", "no", "ask")
+        chosen: Confirm | None = next((choice for choice in choices if getattr(args, choice)), None)
+        options = turn_options(
+            attach=parts or None,
+            tools=notebook.tools_named(args.tools or ()),
+            model=args.model and notebook.model_named(args.model),
+            max_cost=args.max_cost,
+            confirm=chosen or self.confirm,
+            confirm_by=f"{args.mark} --{chosen}" if chosen else "%config AdkNb.confirm",
+        )
+        if self.fresh and notebook.has_own_sessions(name):
+            raise InputError(f"%chat --new: {name} stores its own sessions; use -s and a new name instead")
+        chat = notebook.chat(name, self.session, show=self.show, fresh=self.fresh)
+        notebook.last_asked = name
+        if name in notebook.agent_names:
+            turn_runner(chat).conversation.sticky = args.agent is None
+        return chat, text.strip(), options
+
+    def announce_session(self) -> None:
+        """Print that a session is new, as its name may be misspelt."""
+        session, sessions = self.session, self.notebook.sessions
+        names = ["main", *sessions.names, sessions.current]
+        has_own_sessions = self.notebook.has_own_sessions(self.args.agent or "")
+        if session is None or self.fresh or session in names or has_own_sessions:
+            return
+        near, line = closest(session, names), f"a new session {session!r}"
+        display(text_output(Note(f"note: {line}; did you mean {near!r}?") if near else line))
 
 
-def _cassette(host: Host, args: Any) -> AbstractContextManager[None]:
-    return record.for_turn(host, args) if args.record or args.replay else nullcontext()
-
-
-def _send(notebook: Notebook, message: _Message) -> Reply:
-    args = message.args
-    if args.capture:
-        _check_capture(notebook, args.capture)
-    _announce_agent(notebook, message)
-    chat, options = _resolve(notebook, message)
-    _announce_session(notebook, message)
-    text = options.pop("text")
-    reply = turn_runner(chat).ask(text, turn_options(**options))
+def _send(line: _Line, text: str, supposed: str = "") -> Reply:
+    """Send a text. `supposed`: its first word, if that looks like the name of an undefined agent."""
+    args, notebook = line.args, line.notebook
+    if (name := args.capture) and (keyword.iskeyword(name) or name in (*notebook.addressees, *notebook.tool_names)):
+        raise InputError(
+            f"%chat: cannot store the reply in {name!r}: a keyword, an agent or a tool; use another variable"
+        )
+    if supposed and not line.recipient:  # an answer begins with any word
+        agent = notebook.agent_for_text()
+        reason = "the only agent" if len(notebook.agent_names) == 1 else "the last agent asked"
+        reason = "the root agent" if notebook.root == agent else reason
+        unknown = f"no agent is named {supposed!r}; %agents lists them"
+        display(text_output(f"asking {agent}, {reason}: {unknown}"))
+    chat, text, options = line.message(text)
+    line.announce_session()
+    reply = turn_runner(chat).ask(text, options)
     if args.ask and display_mode() != "static":
         reply = ask_for_approvals(reply)
     if args.capture:
@@ -180,23 +221,13 @@ def _send(notebook: Notebook, message: _Message) -> Reply:
     return reply
 
 
-def _check_capture(notebook: Notebook, name: str) -> None:
-    if keyword.iskeyword(name) or name in notebook.addressees or name in notebook.tool_names:
-        raise InputError(
-            f"%chat: cannot store the reply in {name!r}: a keyword, an agent or a tool; use another variable"
-        )
-
-
-# ---- a chat box
-
-
-def _open_box(notebook: Notebook, message: _Message) -> None:
+def _open_box(line: _Line) -> None:
     """Open a chat box for the current session; line by line in a terminal.
 
     Raises:
         UserError: The line is wrong, an agent is not defined, or the display cannot show a box.
     """
-    args = message.args
+    args = line.args
     for name in _OF_ONE_TURN:
         if getattr(args, name):
             option = name.replace("_", "-")
@@ -206,127 +237,37 @@ def _open_box(notebook: Notebook, message: _Message) -> None:
             f"{args.mark}: a chat box has many replies; leave out {args.capture} <<, and use `_run`, the last one"
         )
     height = args.height or HEIGHT
-    check_place(message.show, height)
-    chat, _ = _resolve(notebook, message)
-    first, message = message, replace(message, session=chat.session_id, fresh=False)
+    check_place(line.show, height)
+    chat, _, _ = line.message("")
+    next_line = replace(line, session=chat.session_id, fresh=False)
     if not in_a_kernel():
-        return chat_in_terminal(lambda text: _send(notebook, replace(message, text=text)))
+        return chat_in_terminal(lambda text: _send(next_line, text))
 
     async def send(text: str, box: ChatBoxView) -> Reply:
         """Answer a message of the box."""
-        chat, options = await sync.blocking(partial(_resolve, notebook, replace(message, text=text)), thread=True)
-        return await turn_runner(chat).send_in_box(options.pop("text"), box, turn_options(**options))
+        chat, text, options = await sync.blocking(partial(next_line.message, text), thread=True)
+        return await turn_runner(chat).send_in_box(text, box, options)
 
-    _announce_session(notebook, first)
-    notebook.sessions.opened.add(chat.session_id)
+    line.announce_session()
+    line.notebook.sessions.opened.add(chat.session_id)
     runner = turn_runner(chat)
-    runner.open_box(ChatBox(chat.agent, chat.session_id, runner.magic(), send, height))
+    runner.open_box(ChatBox(chat.agent, chat.session_id, runner.conversation.notebook.magic(), send, height))
     return None
-
-
-# ---- agent and session of a message
-
-
-def _resolve(notebook: Notebook, message: _Message) -> tuple[Chat, dict[str, Any]]:
-    """Return the chat for a message, with its text and options for `Chat.ask`. Raises as `chat`."""
-    args, session = message.args, message.session
-    name = _variable_of(notebook, args.agent) or _recipient(notebook, message) or notebook.agent_for_text()
-    text, parts = _content(notebook, message)
-    options = {
-        "text": text,
-        "attach": parts or None,
-        "tools": notebook.tools_named(args.tools or ()),
-        "model": args.model and notebook.model_named(args.model),
-        "max_cost": args.max_cost,
-        "confirm": message.confirm,
-        "confirm_by": message.policy,
-    }
-    notebook.chat(name, session)
-    if message.fresh:
-        if notebook.has_own_sessions(name):
-            raise InputError(f"%chat --new: {name} stores its own sessions; use -s and a new name instead")
-        notebook.sessions.start_fresh(session)
-    chat = notebook.chat(name, session, show=message.show)
-    notebook.last_asked = name
-    if name in notebook.agent_names:
-        turn_runner(chat).conversation.sticky = args.agent is None
-    return chat, options
-
-
-def _variable_of(notebook: Notebook, name: str | None) -> str | None:
-    """Return the name to address an agent by: its own, or the variable that holds the agent of that name."""
-    return notebook.name_of(name) or name if name and name not in notebook.addressees else name
-
-
-def _recipient(notebook: Notebook, message: _Message) -> str | None:
-    """Return the agent whose question a line without a name answers."""
-    if message.fresh:
-        return None
-    with suppress(SessionNotFoundError):  # this message creates it
-        history = notebook.sessions.history(message.session)
-        questions = (interrupt for interrupt in history.interrupts() if interrupt.is_question)
-        if oldest := next(questions, None):
-            return notebook.recipient_of(oldest.id, oldest.recipient, history)
-    return None
-
-
-def _announce_agent(notebook: Notebook, message: _Message) -> None:
-    """Print which agent gets a line whose first word looks like the name of another one."""
-    if not message.supposed_name or _recipient(notebook, message):  # an answer begins with any word
-        return
-    name = notebook.agent_for_text()
-    reason = "the only agent" if len(notebook.agent_names) == 1 else "the last agent asked"
-    reason = "the root agent" if notebook.root == name else reason
-    unknown = f"no agent is named {message.supposed_name!r}; %agents lists them"
-    display(text_output(f"asking {name}, {reason}: {unknown}"))
-
-
-def _announce_session(notebook: Notebook, message: _Message) -> None:
-    """Print that a session is new, as its name may be misspelt."""
-    session = message.session
-    names = ["main", *notebook.sessions.names, notebook.sessions.current]
-    if session is None or message.fresh or session in names or notebook.has_own_sessions(message.args.agent or ""):
-        return
-    near, line = closest(session, names), f"a new session {session!r}"
-    display(text_output(Note(f"note: {line}; did you mean {near!r}?") if near else line))
-
-
-# ---- text and attachments
-
-
-def _content(notebook: Notebook, message: _Message) -> tuple[str, list[types.Part]]:
-    """Return the text with the values of its variables, and the attached parts."""
-    args, text, parts = message.args, message.text, list[types.Part]()
-    if not args.raw:
-        location = Location(message.cell, message.first_line)
-        template = parse(text, notebook.variables, keys=False, location=location)
-        for note in template.notes:
-            display(text_output(Note(f"note: {note}")))
-        text, parts = template.text, list(template.attachments)
-    for name in args.attach or ():
-        parts += _attachment(notebook, name)
-    if args.error:
-        parts += attachments.text_part("the last error", last_error())
-    return text.strip(), parts
 
 
 def _attachment(notebook: Notebook, name: str) -> list[types.Part]:
-    """Return the parts for a variable, or else for a file, of that name."""
-    value = notebook.variables.get(name)
-    if value is None and name not in notebook.variables:
-        if not os.path.exists(os.path.expanduser(name)):
-            raise _no_attachment(notebook, name)
-        return attachments.parts_of(name)
-    if isinstance(value, str) and not (len(value) < 1_000 and Path(value).is_file()):
-        return attachments.text_part(name, value)
-    return attachments.parts_of(value, name=name)
-
-
-def _no_attachment(notebook: Notebook, name: str) -> InputError:
+    """The parts for a variable, or else for a file, of that name."""
+    if name in notebook.variables:
+        value = notebook.variables[name]
+        if isinstance(value, str) and not (len(value) < 1_000 and Path(value).is_file()):
+            return attachments.text_part(name, value)
+        return attachments.parts_of(value, name=name)
     path = Path(os.path.expanduser(name))
+    if os.path.exists(os.path.expanduser(name)):
+        return attachments.parts_of(name)
     files = [str(path.with_name(file.name)) for file in path.parent.glob("*")] if os.path.isdir(path.parent) else []
     hint = did_you_mean(name, [*user_variables(notebook.variables), *files], f"the folder is {Path.cwd()}")
-    return InputError(f"%chat --attach: no variable or file {name!r}; {hint}")
+    raise InputError(f"%chat --attach: no variable or file {name!r}; {hint}")
 
 
 # ---- the first word of a line: a name, a misspelt name, or text
@@ -387,17 +328,13 @@ def _is_slip(first: str, name: str) -> bool:
     """True if a few letters differ, by the length of the name; not for common words, nor another case of the first."""
     if first.lower() in _FUNCTION_WORDS or first[:1].isupper() != name[:1].isupper():
         return False
-    return _distance(first, name) <= min(2, (len(name) - 1) // 2)
-
-
-def _distance(typed: str, name: str) -> int:
-    """Number of letters to insert, delete, replace or transpose (optimal string alignment distance)."""
+    # Letters to insert, delete, replace or transpose (optimal string alignment distance).
     rows = [list(range(len(name) + 1))]
-    for i, a in enumerate(typed, 1):
+    for i, a in enumerate(first, 1):
         rows.append([i])
         for j, b in enumerate(name, 1):
             cost = min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, rows[i - 1][j - 1] + (a != b))
-            if i > 1 < j and a == name[j - 2] and typed[i - 2] == b:
+            if i > 1 < j and a == name[j - 2] and first[i - 2] == b:
                 cost = min(cost, rows[i - 2][j - 2] + 1)
             rows[i].append(cost)
-    return rows[-1][-1]
+    return rows[-1][-1] <= min(2, (len(name) - 1) // 2)

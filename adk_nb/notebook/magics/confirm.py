@@ -3,25 +3,23 @@
 import re
 import shlex
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple, cast
 
-from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, ToolNotFoundError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.chat.chat import turn_runner
-from adk_nb.notebook.chat.interrupted_runs import short_interrupted_notice
+from adk_nb.notebook.chat.conversation import short_interrupted_notice
+from adk_nb.notebook.chat.desk import schema_of
 from adk_nb.notebook.chat.interrupts import (
     HIDDEN_FIELD,
-    AnswerCheck,
     find,
     read_answer,
     several_message,
     with_edits,
 )
-from adk_nb.notebook.chat.paused_agents import schema_of
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
@@ -29,9 +27,8 @@ from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.view.call_arguments import call_line
 from adk_nb.notebook.view.display import Mode
 from adk_nb.notebook.view.interrupt_text import REASK_REASON, commands, list_blocks
-from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.reply_view import ReplyView
+from adk_nb.notebook.view.reply_view import Notices, ReplyView
 from adk_nb.runtime import approvals
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import ALL, Interrupt, opened_by
@@ -127,13 +124,20 @@ class _Confirm:
         if not choices and (args.edit or args.payload or args.reason or args.all or args.id):
             raise InputError("%confirm: the decision is missing; add --yes or --no")
         if not choices:
-            return self._list(self._draw_cards())
+            return self._list()
         self._check_options()
         edits, payload = values.pairs(args.edit, "%confirm --edit"), values.pairs(args.payload, "%confirm --payload")
-        if answered := self._same_answers(edits, payload):
-            return text(*answered)
-        if credential := self._refused_credential():
-            return self._chat(credential).answer(None, credential.id)
+        approvals = self._approvals
+        if not (self._has_more or args.id or args.reask):  # a click may have made the same decisions
+            answered = _last_answered(self._history)
+            if answered and all(call.is_like(self._is_yes, edits, payload) for call in answered):
+                return text(*map(str, answered))
+        requests = [interrupt for interrupt in self._open if interrupt.kind == "credential"]
+        if args.no and requests and not (approvals and (args.all or not args.id)):
+            open_ = [*approvals, *requests] if args.id else requests
+            refused = find(open_, args.id, self._session, "credential request")
+            if refused.kind == "credential":
+                return self._chat(refused).answer(None, refused.id)
         return self._decide(self._chosen(), edits, payload)
 
     @property
@@ -210,29 +214,9 @@ class _Confirm:
         if args.edit and "=" in (args.id or ""):
             raise InputError(f"%confirm: each argument needs its own --edit; add --edit {shlex.quote(args.id)}")
 
-    def _same_answers(self, edits: dict[str, Any], payload: dict[str, Any]) -> list[str]:
-        """Notices that the last message made the same decisions, as a click does; none if an interrupt is open."""
-        if self._has_more or self._args.id or self._args.reask:
-            return []
-        answered = _last_answered(self._history)
-        return (
-            [str(call) for call in answered]
-            if all(call.is_like(self._is_yes, edits, payload) for call in answered)
-            else []
-        )
-
     @property
     def _has_more(self) -> bool:
         return any(interrupt.kind != "task" for interrupt in self._open)
-
-    def _refused_credential(self) -> Interrupt | None:
-        """Return the credential request that `--no` refuses."""
-        args, approvals = self._args, self._approvals
-        requests = [interrupt for interrupt in self._open if interrupt.kind == "credential"]
-        if not (args.no and requests) or (approvals and (args.all or not args.id)):
-            return None
-        chosen = find([*approvals, *requests] if args.id else requests, args.id, self._session, "credential request")
-        return chosen if chosen.kind == "credential" else None
 
     def _chosen(self) -> list[Interrupt]:
         args, approvals = self._args, self._approvals
@@ -311,20 +295,17 @@ class _Confirm:
 
     # ---- the list
 
-    def _draw_cards(self) -> set[str]:
-        """Draw cards for the open interrupts whose agents are defined, and return the ids of the drawn ones."""
+    def _list(self) -> Output | None:
+        """Draw cards of the open interrupts whose agents are defined, and list what to type for the others."""
+        if not self._open:
+            return text(self._none_open("%trace shows what happened"))
         chats: dict[str, tuple[Any, list[str]]] = {}
         for interrupt in self._open:
             with suppress(UserError):  # its cell has not run yet: the list names it
                 if interrupt.has_card and (name := self._recipient(interrupt)):
                     chat = self._notebook.chat(name, self._session, show=self._show)
                     chats.setdefault(name, (chat, []))[1].append(interrupt.id)
-        return {id for chat, ids in chats.values() if turn_runner(chat).draw_cards(ids) for id in ids}
-
-    def _list(self, drawn: Collection[str]) -> Output | None:
-        """List the open interrupts and what to type for each. `drawn`: ids of those with a card."""
-        if not self._open:
-            return text(self._none_open("%trace shows what happened"))
+        drawn = {id for chat, ids in chats.values() if turn_runner(chat).draw_cards(ids) for id in ids}
         schemas: dict[str, Any] = {}
         notes: dict[str, None] = {}
         redefined: set[str] = set()
@@ -335,9 +316,9 @@ class _Confirm:
                 notes[_edited_note(name)] = None
             with suppress(ToolNotFoundError):  # a cell of the agent's tools has not run yet
                 if name := self._recipient(approval):
-                    agent = self._notebook.agent(name)
-                    schemas[approval.id] = schema_of(agent, approval)
-                    if note := self._check(name, agent).redefined_note(approval):
+                    schemas[approval.id] = schema_of(self._notebook.agent(name), approval)
+                    chat = self._notebook.chat(name, self._session, show=self._show)
+                    if note := turn_runner(chat).desk.note_on_tool(approval, self._history):
                         notes[note] = None
                         redefined.add(approval.id)
         to_list = [interrupt for interrupt in self._open if interrupt.id not in drawn]
@@ -345,17 +326,6 @@ class _Confirm:
         if listed:
             return Output(*listed).below(*notes)
         return text(*notes) if notes else None
-
-    def _check(self, name: str, agent: BaseAgent) -> AnswerCheck:
-        chat = self._notebook.chat(name, self._session, show=self._show)
-        return AnswerCheck(
-            history=self._history,
-            agent_of=lambda _: agent,
-            magic=self._magic,
-            versions=self._notebook.earlier,
-            newest=agent,
-            lent_for=turn_runner(chat).lent_for,
-        )
 
     def _none_open(self, hint: str) -> str:
         """Return the message that no approval is open, with `hint`, or with what is open instead."""

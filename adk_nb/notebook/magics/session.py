@@ -8,11 +8,11 @@ from adk_nb.notebook.cells.definitions import agent_of_run
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import events_label, name_of
 from adk_nb.notebook.chat.chat import turn_runner
-from adk_nb.notebook.chat.interrupted_runs import edited_notice, short_interrupted_notice
-from adk_nb.notebook.chat.past_turns import Rewound, event_at, first_undone
-from adk_nb.notebook.chat.session_names import quoted
+from adk_nb.notebook.chat.conversation import edited_notice, short_interrupted_notice
+from adk_nb.notebook.chat.past import Rewound, event_at, first_undone
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option, unknown_choice
 from adk_nb.notebook.magics.output import Host, Output, table, text
+from adk_nb.notebook.view.plain_text import quoted
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.sessions.journal import Run
@@ -68,8 +68,14 @@ def session(host: Host, line: str, cell: str | None) -> Any:
     """
     args, notebook = SESSION.parse(line, cell), host.notebook
     command = args.do or "list"
+    if command in notebook.sessions.names and command not in _COMMANDS:
+        raise InputError(f"%session: to use session {command!r}, type: %session use {quoted(command)}")
     if command not in _COMMANDS:
-        raise InputError(_unknown_command(notebook, args))
+        if near := _SYNONYMS.get(command.lower()) or closest(command.lower(), _COMMANDS):
+            rest = f" {quoted(args.name)}" if args.name else ""
+            raise InputError(f"%session has no command {command!r}; type: %session {near}{rest}")
+        fault = unknown_choice("command", command, SESSION.arguments[0].choices)
+        raise InputError(f"%session: {fault}, see %session?")
     for option, commands in _OPTION_COMMANDS.items():
         if getattr(args, option) and command not in commands:
             raise InputError(f"%session {command} has no --{option}; use it with %session {commands[0]}")
@@ -90,9 +96,15 @@ def session(host: Host, line: str, cell: str | None) -> Any:
 
 def _resume(notebook: Notebook, args: Any) -> Any:
     run, session = _last_interrupted(notebook, args)
-    name = _agent_of(notebook, run, session)
-    digest = agent_of_run(run.id, notebook.sessions.history(name_of(session))).digest
-    if digest and notebook.digest_of(name) != digest and not args.edited:
+    history = notebook.sessions.history(name_of(session))
+    addressed = agent_of_run(run.id, history)
+    # The agent that got the message of the run, or the first author in it.
+    authors = (event.author for event in history.run(run.id) if event.author != "user")
+    agent = addressed.name or next(authors, "")
+    name = agent if agent in notebook.addressees else notebook.name_of(agent)
+    if name is None:
+        raise AgentNotFoundError("agent", agent, notebook.addressees, hint="to resume, run the cell that defines it")
+    if addressed.digest and notebook.digest_of(name) != addressed.digest and not args.edited:
         raise PendingError(edited_notice(name, notebook.confirm_magic(name_of(session))))
     reply = notebook.chat(name, name_of(session), show=args.show).resume(edited=args.edited)
     return reply if reply.events else text("the run was complete already; there was nothing left to do")
@@ -113,17 +125,6 @@ def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
         open_ = ", ".join(_facts(notebook, session)[1:])
         raise InputError(f"no run of session {name!r} was interrupted; {open_ or 'there is nothing to resume'}")
     return runs[-1], session
-
-
-def _agent_of(notebook: Notebook, run: Run, session: Session) -> str:
-    """Return the agent that got the message of the run, or the first author in it."""
-    history = notebook.sessions.history(name_of(session))
-    authors = (event.author for event in history.run(run.id) if event.author != "user")
-    agent = agent_of_run(run.id, history).name or next(authors, "")
-    name = agent if agent in notebook.addressees else notebook.name_of(agent)
-    if name is None:
-        raise AgentNotFoundError("agent", agent, notebook.addressees, hint="to resume, run the cell that defines it")
-    return name
 
 
 # ---- facts
@@ -271,16 +272,6 @@ _SYNONYMS = {
 """Commands of other tools -> ours."""
 
 
-def _unknown_command(notebook: Notebook, args: Any) -> str:
-    command = args.do
-    if command in notebook.sessions.names:
-        return f"%session: to use session {command!r}, type: %session use {quoted(command)}"
-    if near := _SYNONYMS.get(command.lower()) or closest(command.lower(), _COMMANDS):
-        rest = f" {quoted(args.name)}" if args.name else ""
-        return f"%session has no command {command!r}; type: %session {near}{rest}"
-    return f"%session: {unknown_choice('command', command, SESSION.arguments[0].choices)}, see %session?"
-
-
 # ---- %rewind
 
 REWIND = Grammar(
@@ -314,7 +305,16 @@ def rewind(host: Host, line: str, cell: str | None) -> Any:
     if args.at and args.n:
         raise InputError("%rewind: N and --at exclude each other; choose one")
     session = args.session or notebook.sessions.current
-    target = _target(notebook, args, session)
+    target: int | str = 1
+    if args.at:
+        event = event_at(notebook.sessions.events(args.session), args.at, session)
+        if not event.invocation_id:
+            raise InputError(f"event {args.at} of session {session!r} belongs to no turn; name an event of an agent")
+        target = event.id
+    elif args.n is not None and args.n.startswith("-"):
+        raise InputError(f"%rewind takes the number of turns to undo; type %rewind {args.n.lstrip('-') or 1}")
+    elif args.n is not None:
+        target = int(args.n) if args.n.isdecimal() and len(args.n) < _ID_DIGITS else args.n
     if not args.rerun:
         return _rewound(notebook, target, session, dry_run=args.dry_run)
     history = notebook.sessions.history(args.session)
@@ -326,24 +326,11 @@ def rewind(host: Host, line: str, cell: str | None) -> Any:
     return turn_runner(chat).repeat(_rewound(notebook, target, session).message)
 
 
-def _target(notebook: Notebook, args: Any, session: str) -> int | str:
-    if args.at:
-        event = event_at(notebook.sessions.events(args.session), args.at, session)
-        if not event.invocation_id:
-            raise InputError(f"event {args.at} of session {session!r} belongs to no turn; name an event of an agent")
-        return event.id
-    if args.n is None:
-        return 1
-    if args.n.startswith("-"):
-        raise InputError(f"%rewind takes the number of turns to undo; type %rewind {args.n.lstrip('-') or 1}")
-    return int(args.n) if args.n.isdecimal() and len(args.n) < _ID_DIGITS else args.n
-
-
 def _rewound(notebook: Notebook, target: int | str, session: str, *, dry_run: bool = False) -> Rewound:
     runners = [turn_runner(chat) for chat in notebook.chats_in(session)]
     for runner in runners:
         runner.refuse_while_busy()
     undone = notebook.sessions.rewind(target, session, dry_run=dry_run)
     for runner in () if dry_run else runners:
-        runner.cards.interrupts_undone(undone.closed)
+        runner.desk.undone(undone.closed)
     return undone

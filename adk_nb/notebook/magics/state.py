@@ -4,7 +4,7 @@ from typing import Any
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.chat.session_state import check_key
+from adk_nb.notebook.chat.conversation import check_key
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, as_json, short, table, text

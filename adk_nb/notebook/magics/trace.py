@@ -8,19 +8,18 @@ from typing import Any
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.chat.past_turns import find_turn, turns_of
+from adk_nb.notebook.chat.past import find_turn, turns_of
 from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, as_json, page_width, text
 from adk_nb.notebook.place import display_mode
-from adk_nb.notebook.view import run_tables
+from adk_nb.notebook.view import comparison
 from adk_nb.notebook.view.document import Text
 from adk_nb.notebook.view.panels import prompt, waterfall
 from adk_nb.notebook.view.panels.prompt import prompts
 from adk_nb.notebook.view.plain_text import LONG, one_line
-from adk_nb.notebook.view.rows import rows_of
-from adk_nb.notebook.view.run_tables import event_table
+from adk_nb.notebook.view.rows import event_table, rows_of
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Trace
 
@@ -212,10 +211,10 @@ def _compare(notebook: Notebook, args: Any, with_times: bool) -> Output:
     if turns[0].label == turns[1].label:
         raise InputError(f"%trace --diff: {first} and {second} are the same turn; name two different ones")
     runs = [
-        run_tables.ComparedRun(title=turn.label, question=turn.question, events=turn.events, trace=turn.trace)
+        comparison.ComparedRun(title=turn.label, question=turn.question, events=turn.events, trace=turn.trace)
         for turn in turns
     ]
-    return Output(*run_tables.difference_blocks(*runs, with_times=with_times))
+    return Output(*comparison.difference_blocks(*runs, with_times=with_times))
 
 
 # ---- export

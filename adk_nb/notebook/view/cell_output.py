@@ -13,8 +13,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.front_end import views_stay, with_view
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
-from adk_nb.notebook.view.notices import Notices
-from adk_nb.notebook.view.reply_view import ReplyView, decision_blocks
+from adk_nb.notebook.view.reply_view import Notices, ReplyView, decision_blocks
 from adk_nb.notebook.view.widget import STUB
 from adk_nb.notebook.view.writers import bundle
 

@@ -13,7 +13,7 @@ from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.front_end import with_view
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.reply_view import ReplyView, conversation_document, waiting_label
-from adk_nb.notebook.view.run_view import Clicks, RunView
+from adk_nb.notebook.view.run_view import Clicks, RunView, TurnInfo
 from adk_nb.notebook.view.widget import STUB, LiveView
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime.interrupts import Interrupt
@@ -60,9 +60,9 @@ class ChatBoxView(LiveRun):
         self._status = "idle", ""
         """Shown now, with its text."""
 
-    def open(self, session: Session | None, clicks: Clicks) -> None:
+    def open(self, session: Session | None, clicks: Clicks, turn: TurnInfo) -> None:
         """Display the box, with the session's earlier events."""
-        self._clicks = clicks
+        self._clicks, self.turn = clicks, turn
         text = f"a chat box for {self.agent}; run this cell to talk in it"
         data: Any = bundle(document(Text(text, small=True)))
         metadata: Any = None
@@ -90,19 +90,20 @@ class ChatBoxView(LiveRun):
             self._view.push({"op": "model", "name": model})
         self.notices = self.notices.of_next_turn(notice)
 
-    def begin(self, session: Session | None, clicks: Clicks) -> None:
+    def begin(self, session: Session | None, clicks: Clicks, turn: TurnInfo) -> None:
         """Show events from outside this box, then begin the turn below them."""
         self._catch_up(session.events if session else [])
         self._has_begun = True
-        super().begin(session, clicks)
+        super().begin(session, clicks, turn)
 
     def show_open_cards(
-        self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]
+        self, keys: Collection[str], session: Session, clicks: Clicks, turn: TurnInfo, requests: dict[str, str]
     ) -> None:
         """Show the cards of earlier turns in this view."""
-        self._clicks = clicks
+        self._clicks, self.turn = clicks, turn
         self._push({"op": "card", "card": self._old_cards[key]} for key in keys if key in self._old_cards)
-        self._pause("pending", waiting_label(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys))
+        open_ = [interrupt for interrupt in turn.open_interrupts() if interrupt.id in keys]
+        self._pause("pending", waiting_label(open_))
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:
         """Write the answers into the text for the file, too."""

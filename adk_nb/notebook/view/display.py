@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict
 from typing import Any, Literal, get_args
 
@@ -28,7 +28,7 @@ from adk_nb.notebook.view.panels import Follower, PanelRun, RunPanels
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView, answer_for_view, waiting_label
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
-from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun, in_a_terminal
+from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun, TurnInfo, in_a_terminal
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.widget import LiveView
 from adk_nb.runtime.history import History, history_of
@@ -59,13 +59,15 @@ def show_run(
     agent: BaseAgent, question: str | None, notice: str | None, schema_of: SchemaOf, mode: Mode = "auto"
 ) -> RunView:
     """The view of a run that fits `mode` and the place it runs in."""
-    mode = display_mode(mode)
-    if mode == "off" or not in_a_kernel():
-        view_type = TerminalRun if mode == "widget" and in_a_terminal() else RunView
-        return view_type(agent.name, question, notice)
-    if mode != "widget":
-        return StaticRun(agent.name, question, notice)
-    return LiveRun(agent, question, notice, schema_of)
+    fitting = display_mode(mode)
+    if fitting == "widget" and in_a_kernel():
+        return LiveRun(agent, question, notice, schema_of)
+    view_type = StaticRun if fitting != "off" and in_a_kernel() else RunView
+    if fitting == "widget" and in_a_terminal():
+        view_type = TerminalRun
+    view = view_type(agent.name, question, notice)
+    view.plain = mode == "text"
+    return view
 
 
 class StaticRun(RunView):
@@ -81,10 +83,10 @@ class StaticRun(RunView):
 
     def end(self, reply: ReplyView) -> None:
         """Display the reply, joined to the part of the turn before a pause."""
-        if self.is_background:  # its cell may be over: its output would come too late for a comparison
+        if self.turn.is_background:  # its cell may be over: its output would come too late for a comparison
             return
         self._turn = reply.appended_to(self._turn) if self._turn else reply
-        if self.answers_approvals and reply.pending:
+        if self.turn.answers_approvals and reply.pending:
             return
         with self._own_cell.displays_here():
             display(self._turn)
@@ -131,7 +133,9 @@ class LiveRun(RunView):
         self._cell = contextvars.copy_context()
         self._own_cell = OriginCell()
         self._cell.run(self._own_cell.adopt_context)
-        self._kernel_loop = _running_loop()
+        self._kernel_loop: asyncio.AbstractEventLoop | None = None
+        with suppress(RuntimeError):
+            self._kernel_loop = asyncio.get_running_loop()
         self._place = CellOutput(self._view.model_id, self._own_cell)
         self._end_lock = threading.RLock()
         self._pending_label = ""
@@ -141,13 +145,13 @@ class LiveRun(RunView):
 
     # ---- the run begins
 
-    def begin(self, session: Session | None, clicks: Clicks) -> None:
+    def begin(self, session: Session | None, clicks: Clicks, turn: TurnInfo) -> None:
         """Display the view at the first begin; a resumed run continues in it."""
-        super().begin(session, clicks)
+        super().begin(session, clicks, turn)
         if shell := side_shell():
             shell.runs.add(self)
         if self._is_over or self._meter is None:  # a run that resumes after a card keeps its counts
-            self._meter = Meter(session.events if session else (), self.max_cost_usd)
+            self._meter = Meter(session.events if session else (), self.turn.max_cost_usd)
         self._clicks, self._is_over = clicks, False
         if self._rows is None:
             self._open(session)
@@ -158,13 +162,15 @@ class LiveRun(RunView):
         self._set_status("running", "running")
 
     def show_open_cards(
-        self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]
+        self, keys: Collection[str], session: Session, clicks: Clicks, turn: TurnInfo, requests: dict[str, str]
     ) -> None:
         """Display a view with only these cards."""
-        self._clicks = clicks
+        self._clicks, self.turn = clicks, turn
         self._place.file_text = requests
         self._open(session, keys)
-        self._pending_label = waiting_label(interrupt for interrupt in self.open_interrupts() if interrupt.id in keys)
+        self._pending_label = waiting_label(
+            interrupt for interrupt in self.turn.open_interrupts() if interrupt.id in keys
+        )
         self._pause("pending", self._pending_label)
 
     def _open(self, session: Session | None, keys: Collection[str] | None = None) -> None:
@@ -175,7 +181,7 @@ class LiveRun(RunView):
         self._open_rows(session.state if session else {}, history_of(session) if session else ())
         for op in self._rows.opening() if self._rows else ():
             key = op["card"]["id"] if op["op"] == "card" else None
-            if key is None or (key not in self.cards_elsewhere if keys is None else key in keys):
+            if key is None or (key not in self.turn.cards_elsewhere if keys is None else key in keys):
                 self._push([op])
 
     def _open_rows(self, state: Mapping[str, Any], history: Sequence[Event] | History) -> None:
@@ -183,7 +189,7 @@ class LiveRun(RunView):
             schema_of=self._schema_of,
             state=state,
             history=history,
-            magic=self.magic,
+            magic=self.turn.magic,
             seconds_of=lambda call_id: self.trace.seconds_of(call_id),
             open_interrupts=self._open_cards,
         )
@@ -191,7 +197,7 @@ class LiveRun(RunView):
         self._push(self._panels.offers())
 
     def _open_cards(self) -> list[Interrupt]:
-        return self.open_interrupts()
+        return self.turn.open_interrupts()
 
     # ---- the run goes on
 
@@ -302,7 +308,7 @@ class LiveRun(RunView):
             self._errors.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
         asks = any(interrupt.id in self._cards for interrupt in reply.interrupts)
-        if not (asks and reply.pending and self.answers_approvals):
+        if not (asks and reply.pending and self.turn.answers_approvals):
             self._place.show(turn, "run" if asks else "page")
 
     def _fold(self, reply: ReplyView) -> None:
@@ -313,7 +319,7 @@ class LiveRun(RunView):
         """Return a new view for the same cell, on the same loop."""
         view = create()
         if isinstance(view, LiveRun):
-            view._kernel_loop, view.resumed, view.max_cost_usd = self._kernel_loop, True, self.max_cost_usd
+            view._kernel_loop, view.resumed = self._kernel_loop, True
             view._own_cell = self._own_cell
             view._place = CellOutput(view._view.model_id, self._own_cell)
         return view
@@ -434,19 +440,17 @@ class LiveRun(RunView):
         elif kind == "need":
             self._push(filter(None, [self._panels.answer(message["what"], message["id"])]))
         elif self._clicks:
-            self._handle_click(self._clicks, message)
-
-    def _handle_click(self, clicks: Clicks, message: dict[str, Any]) -> None:
-        if message["kind"] == "stop":
-            clicks.stop()
-        elif message["kind"] == "state":
-            clicks.write(message["key"], message["text"])
-        elif message["kind"] == "rerun":
-            clicks.rerun(message["event"])
-        elif "decision" in message:
-            (clicks.retry if message["decision"] == "retry" else clicks.drop)(message["id"])
-        else:
-            clicks.answered(message["id"], message["value"], as_asked=message.get("as_asked", False))
+            clicks = self._clicks
+            if kind == "stop":
+                clicks.stop()
+            elif kind == "state":
+                clicks.write(message["key"], message["text"])
+            elif kind == "rerun":
+                clicks.rerun(message["event"])
+            elif "decision" in message:
+                (clicks.retry if message["decision"] == "retry" else clicks.drop)(message["id"])
+            else:
+                clicks.answered(message["id"], message["value"], as_asked=message.get("as_asked", False))
 
 
 _STATUS_TEXTS = {"done": "done", "cancelled": "stopped", "error": "ended with an error"}
@@ -455,10 +459,3 @@ _STATUS_TEXTS = {"done": "done", "cancelled": "stopped", "error": "ended with an
 def in_a_kernel() -> bool:
     """True in a Jupyter kernel; False in a terminal and in a script."""
     return getattr(get_ipython(), "kernel", None) is not None
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None

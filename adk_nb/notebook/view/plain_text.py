@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import unicodedata
 from collections.abc import Callable, Sequence
 from typing import Any, cast
@@ -93,7 +94,14 @@ def _as_json(value: Any, safe: Callable[[], Any]) -> str:
 
 def with_escapes(text: str) -> str:
     r"""`text` with an escape, as `\u202e`, for each invisible character; tabs, line ends and emoji stay."""
-    return text if _is_plain(text) else _NOT_ASCII.sub(_escaped_if_invisible, text)
+
+    def escape(match: re.Match[str]) -> str:
+        character = match[0]
+        is_variation = any(first <= character <= last for first, last in _VARIATIONS)
+        is_seen = match["emoji"] or (character.isprintable() and character not in _NO_INK and not is_variation)
+        return character if is_seen else json.dumps(character)[1:-1]
+
+    return text if _is_plain(text) else _NOT_ASCII.sub(escape, text)
 
 
 def bounded_json(value: Any, limit: int) -> Any:
@@ -114,16 +122,13 @@ def name_text(name: str | None) -> str:
 
 def _plain_script(name: str) -> str:
     """`name` with escapes if it mixes scripts, as `amount` with a Cyrillic a."""
-    return ascii_escaped(name) if _LATIN.search(name) and any(map(_is_of_another_script, name)) else name
+    others = (letter for letter in name if letter.isalpha() and not unicodedata.name(letter, "").startswith("LATIN"))
+    return ascii_escaped(name) if _LATIN.search(name) and any(others) else name
 
 
 def ascii_escaped(text: str) -> str:
     """`text` with an escape for each character that is not ASCII."""
     return text.encode("ascii", "backslashreplace").decode()
-
-
-def _is_of_another_script(character: str) -> bool:
-    return character.isalpha() and not unicodedata.name(character, "").startswith("LATIN")
 
 
 def abridged(text: str, limit: int) -> str:
@@ -166,16 +171,12 @@ def _type_of(value: Any) -> str:
     return f"<{type(value).__qualname__}>"
 
 
-def _escaped_if_invisible(match: re.Match[str]) -> str:
-    text = match[0]
-    is_seen = match["emoji"] or (text.isprintable() and text not in _NO_INK and not _is_variation(text))
-    return text if is_seen else json.dumps(text)[1:-1]
-
-
-def _is_variation(character: str) -> bool:
-    return any(first <= character <= last for first, last in _VARIATIONS)
-
-
 def is_safe_link(url: str) -> bool:
     """True for http, https and mailto."""
     return _LINK.fullmatch(url) is not None
+
+
+def quoted(name: str) -> str:
+    """The name of a session as it is typed after a magic, so that it comes back equal."""
+    # shlex leaves `=` bare, which makes a `key=value` there.
+    return "'" + name.replace("'", "'\"'\"'") + "'" if "=" in name else shlex.quote(name)

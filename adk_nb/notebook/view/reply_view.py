@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+from IPython.core.getipython import get_ipython
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
@@ -32,11 +35,9 @@ from adk_nb.notebook.view.document import (
 from adk_nb.notebook.view.event_text import WAITS, author_of, error_text, question_text, sender_of
 from adk_nb.notebook.view.front_end import with_view
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict, credential_state, expected_interrupts, reply_blocks
-from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.panels import PanelRun
 from adk_nb.notebook.view.plain_text import cleaned, one_line
-from adk_nb.notebook.view.rows import rows_and_decisions
-from adk_nb.notebook.view.run_tables import row_table
+from adk_nb.notebook.view.rows import row_table, rows_and_decisions
 from adk_nb.notebook.view.spending import usage_of
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.notebook.view.writers import as_text, bundle, html
@@ -50,6 +51,72 @@ MAX_MEMBERS = 8
 _MAX_MEMBER_CHARS = 300
 _MAX_CHARS = 2_000
 """Of an error or a question."""
+
+
+_MAX_NOTICE = 2_000
+_MAX_LABEL = 60
+_Run = tuple[str, int]
+"""The id of a cell, empty where the front end sends none, and its execution count."""
+_explaining_runs: WeakKeyDictionary[Any, dict[str, _Run]] = WeakKeyDictionary()
+"""By shell: explanation -> the cell that shows it."""
+
+
+class Notices:
+    """The notices of one run, in the order of arrival: remarks, and a chip for a stand-in or recorded model.
+
+    What a chip means is explained once in a kernel session.
+
+    Args:
+        model_notice: `BaseLlm.notice` of the model that answers; the part before the colon becomes a chip.
+    """
+
+    def __init__(self, model_notice: str | None = None) -> None:
+        self._texts: dict[str, bool] = {}
+        """Text -> True if its label becomes a chip."""
+        self._folded: dict[str, bool] = {}
+        if model_notice:
+            self.add(model_notice, is_chip=True)
+
+    def __str__(self) -> str:
+        return "; ".join(self._texts)
+
+    def of_next_turn(self, model_notice: str | None) -> "Notices":
+        """The notices of the next run in the same output."""
+        notices = Notices(model_notice)
+        notices._folded = self._folded
+        return notices
+
+    def add(self, text: str, *, is_chip: bool = False) -> None:
+        """Add a remark unless it is empty or there already."""
+        if text:
+            self._texts.setdefault(text, is_chip)
+
+    def blocks(self) -> list[Notice]:
+        """The notices to show; the first call decides which of them the current cell explains."""
+        return [self._block(text, is_chip) for text, is_chip in self._texts.items()]
+
+    def _block(self, text: str, is_chip: bool) -> Notice:
+        label, colon, explanation = text.partition(": ")
+        if not (is_chip and colon) or len(label) > _MAX_LABEL:
+            return Notice(one_line(text, _MAX_NOTICE))
+        if text not in self._folded:
+            self._folded[text] = not _explain(text)
+        return Notice(one_line(explanation, _MAX_NOTICE), one_line(label), self._folded[text])
+
+
+def _explain(text: str) -> bool:
+    """Return True in the first cell of the kernel session that shows `text`, and when that cell is run again."""
+    shell: Any = get_ipython()
+    if shell is None:
+        return True
+    parent = cast(dict[str, Any], shell.get_parent() if hasattr(shell, "get_parent") else {})
+    cell_id = str(cast(dict[str, Any], parent.get("metadata", {})).get("cellId", ""))
+    runs, run = _explaining_runs.setdefault(shell, {}), (cell_id, shell.execution_count)
+    first_run = runs.get(text)
+    if first_run and not (first_run[0] and first_run[0] == run[0] and first_run[1] != run[1]):
+        return False
+    runs[text] = run
+    return True
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -191,24 +258,24 @@ def conversation_document(turns: Sequence[ReplyView]) -> Document:
     for turn in turns:
         new = [notice for notice in turn.notices.blocks() if notice not in notices]
         notices += new
-        sections.append(Section(tuple(_conversation_blocks(turn, new))))
+        question = one_line(question_text(turn.question, turn.events), _MAX_CHARS)
+        sender = (sender_of(turn.events[0]) if turn.events else "") or "you"
+        asked = [plain(Text(f"{sender} > {question}")), rich(Text((Span(f"{sender}:", "strong"), f" {question}")))]
+        blocks = _reply_blocks(turn, turn.history, (), new, typed=False)
+        forms = [Only(("text/plain", "text/markdown"), blocks), in_html(Section(blocks))]
+        sections.append(Section((*(asked if question else []), rich(Heading(f"{turn.heading}:")), *forms)))
     return Document(tuple(sections))
-
-
-def _conversation_blocks(turn: ReplyView, notices: Sequence[Notice]) -> list[Block]:
-    question = one_line(question_text(turn.question, turn.events), _MAX_CHARS)
-    sender = (sender_of(turn.events[0]) if turn.events else "") or "you"
-    asked = [plain(Text(f"{sender} > {question}")), rich(Text((Span(f"{sender}:", "strong"), f" {question}")))]
-    blocks = _reply_blocks(turn, turn.history, (), notices, typed=False)
-    forms = [Only(("text/plain", "text/markdown"), blocks), in_html(Section(blocks))]
-    return [*(asked if question else []), rich(Heading(f"{turn.heading}:")), *forms]
 
 
 def _reply_blocks(
     reply: ReplyView, history: Sequence[Event], panels: Sequence[Block], notices: Sequence[Notice], *, typed: bool
 ) -> tuple[Block, ...]:
     rows, decided = rows_and_decisions(reply.events, history=history, elsewhere=reply.elsewhere)
-    rows = _new_rows(reply, rows)
+    # The question and the error are displayed outside of the rows.
+    if rows and rows[0]["kind"] == "user" and reply.shows_question:
+        rows = rows[1:]
+    failed_row = f"{reply.events[-1].id}/error" if reply.status == "error" and reply.events else ""
+    rows = [{**row, "text": FAILED} if row["id"] == failed_row else row for row in rows]
     grounding = answers.grounding_of(reply.events)
     error = one_line(error_text(reply.error or "the run failed"), _MAX_CHARS) if reply.status == "error" else ""
     undo_blocks = [Text(reply.undo_hint)] if reply.undo_hint else []
@@ -216,30 +283,29 @@ def _reply_blocks(
     failure = [Text((Span("Error:", "strong"), f" {error}")), *undo_blocks] if error else []
     stopped = [Text(Span("Stopped.", "em"))] if reply.status == "cancelled" else []
     open_ = expected_interrupts(reply.interrupts, reply.text)
+    others = members(reply) if reply.status == "done" else []
+    team = [f"{row['who']}: {row['text']}" if row["who"] else row["text"] for row in others]
+    team += [reply.heading] if reply.is_answer_of_member else []
+    remark = "; ".join(filter(None, (*_counts(rows), "stopped" if reply.status == "cancelled" else "")))
+    above = [block for block in panels if not isinstance(block, Fold)]
+    below = [block for block in panels if isinstance(block, Fold)]
+    log = [*([in_html(*above)] if above else []), row_table(rows), *([in_html(*below)] if below else [])]
     return (
-        rich(*decisions, *(Text(text, small=True) for text in _team_lines(reply))),
-        Speech(reply.heading, _plain_answer(reply, grounding, error), _answer(reply, grounding), _remark(reply, rows)),
+        rich(*decisions, *(Text(text, small=True) for text in team)),
+        Speech(reply.heading, _plain_answer(reply, grounding, error), _answer(reply, grounding), remark),
         plain(*undo_blocks, *decisions),
         *answers.source_blocks(grounding),
         *results.event_pieces(reply.events),
         rich(*failure, *stopped),
         *reply_blocks(open_, reply.magic, reply.schemas, reply.redefined, typed=typed),
         *notices,
-        *([_event_fold(reply, rows, panels)] if rows else ()),
+        *([Fold(_summary(reply, rows), tuple(log))] if rows else ()),
     )
 
 
 def decision_blocks(decisions: Iterable[Decision]) -> list[Block]:
     """A line for each decision, and the calls of one on many."""
     return [block for decision in decisions for block in decision.blocks]
-
-
-def _new_rows(reply: ReplyView, rows: list[Json]) -> list[Json]:
-    """Return the rows without the question and the error that are displayed outside of them."""
-    if rows and rows[0]["kind"] == "user" and reply.shows_question:
-        rows = rows[1:]
-    error = f"{reply.events[-1].id}/error" if reply.status == "error" and reply.events else ""
-    return [{**row, "text": FAILED} if row["id"] == error else row for row in rows]
 
 
 def _plain_answer(reply: ReplyView, grounding: answers.Grounding, error: str) -> str:
@@ -266,17 +332,6 @@ def _counts(rows: list[Json]) -> tuple[str, str]:
     calls = sum(row["kind"] == "call" and row["author"] != "user" for row in rows)
     failed = sum(row["kind"] == "call" and row["ok"] is False for row in rows)
     return f"{calls} tool call{'s' if calls > 1 else ''}" if calls else "", f"{failed} failed" if failed else ""
-
-
-def _remark(reply: ReplyView, rows: list[Json]) -> str:
-    return "; ".join(filter(None, (*_counts(rows), "stopped" if reply.status == "cancelled" else "")))
-
-
-def _event_fold(reply: ReplyView, rows: list[Json], panels: Sequence[Block]) -> Fold:
-    above = [block for block in panels if not isinstance(block, Fold)]
-    below = [block for block in panels if isinstance(block, Fold)]
-    parts = [in_html(*above)] if above else [], [row_table(rows)], [in_html(*below)] if below else []
-    return Fold(_summary(reply, rows), tuple(block for part in parts for block in part))
 
 
 def _summary(reply: ReplyView, rows: list[Json]) -> tuple[Inline, ...]:
@@ -311,12 +366,6 @@ def members(reply: ReplyView) -> list[Json]:
     ]
     more = len(texts) - len(last)
     return [*([{"who": "", "text": f"{more} more agents, in the events"}] if more else []), *last]
-
-
-def _team_lines(reply: ReplyView) -> list[str]:
-    rows = members(reply) if reply.status == "done" else []
-    lines = [f"{row['who']}: {row['text']}" if row["who"] else row["text"] for row in rows]
-    return [*lines, *([reply.heading] if reply.is_answer_of_member else [])]
 
 
 def answer_for_view(reply: ReplyView) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""The rows, state and cards of a run, built from its events as ops for a view."""
+"""The rows, state and cards of a run, built from its events as ops for a view; and rows as tables."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,11 +10,12 @@ from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook import settings
 from adk_nb.notebook.view import answers, event_text, interrupt_text, results
 from adk_nb.notebook.view.cards import card_of
-from adk_nb.notebook.view.document import Markdown
-from adk_nb.notebook.view.event_text import StateTexts
+from adk_nb.notebook.view.document import Markdown, Table
+from adk_nb.notebook.view.event_text import StateTexts, change_text
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
 from adk_nb.notebook.view.plain_text import (
     arguments_text,
+    call_text,
     cleaned,
     json_text,
     name_text,
@@ -147,13 +148,29 @@ class RunRows:
         for index, attempt in enumerate(event_text.failed_attempts(event)):
             row_ops.append(f"{event.id}/attempt{index}", _author(event), "marker", text=attempt)
         self._text_rows(event, row_ops)
-        self._call_rows(event, row_ops)
+        for index, call in enumerate(event.get_function_calls()):
+            if _is_request(event, call):
+                continue
+            tool, row = name_text(call.name), f"{event.id}/call{index}"
+            if event_text.is_question(event, call):
+                row_ops.append(row, _author(event), "question", text=interrupt_text.row_text(input_of(call, event)))
+                continue
+            args = call.args or {}
+            self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row, event_text.call_note(event))
+            fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_text.pending_outcome(event, call)}
+            row_ops.append(row, _author(event), "call", **fields)
         self._responses(event, row_ops)
         self._card_ops(event, row_ops)
         self._failure_and_action_rows(event, row_ops)
-        self._state_ops(event, row_ops)
-        if event.grounding_metadata:
-            row_ops.ops += _source_ops(event)
+        if changes := self._state.change(event.actions.state_delta):
+            if row_ops.row is None:
+                row_ops.append(f"{event.id}/state", _author(event), "marker", text="writes to the state")
+            row_ops.ops.append({"op": "state", "event": row_ops.row, "changes": changes})
+        if event.grounding_metadata and (sources := answers.grounding_of([event])):
+            lines, pages = html.write(answers.source_lines(sources)), html.page_sources(sources.suggestions)
+            source_ops = _RowOps()  # of their own: the usage below belongs to the row before
+            source_ops.append(f"{event.id}/sources", event.author, "sources", text="", html=lines, pages=pages)
+            row_ops.ops += source_ops.ops
         if self._live and row_ops.row and (usage := row_usage(event)):
             row_ops.patch(row_ops.row, usage=usage)
         self._last_at = event.timestamp
@@ -183,7 +200,9 @@ class RunRows:
                 continue
             fields: Json = {"text": cleaned(text).strip("\n"), "html": None}
             if event.author not in ("user", NOTEBOOK) and text:
-                fields["html"] = _html_of(answers.cited_in(event, text) if event.grounding_metadata else text)
+                fields["html"] = html.write(
+                    [Markdown(answers.cited_in(event, text) if event.grounding_metadata else text)]
+                )
                 fields |= self._timed(self._last_at, event)
             pieces = results.message_pieces(event, self._capacity) if self._live and kind == "text" else []
             fields["shown"] = html.for_view(pieces) or None
@@ -198,19 +217,6 @@ class RunRows:
         return {"ms": max(0, round((event.timestamp - since if took is None else took) * 1000))}
 
     # -- calls
-
-    def _call_rows(self, event: Event, row_ops: _RowOps) -> None:
-        for index, call in enumerate(event.get_function_calls()):
-            if _is_request(event, call):
-                continue
-            tool, row = name_text(call.name), f"{event.id}/call{index}"
-            if event_text.is_question(event, call):
-                row_ops.append(row, _author(event), "question", text=interrupt_text.row_text(input_of(call, event)))
-                continue
-            args = call.args or {}
-            self._calls[call.id or ""] = _Call(tool, args, event.timestamp, row, event_text.call_note(event))
-            fields: Json = {"tool": tool, "args": arguments_text(args), "text": event_text.pending_outcome(event, call)}
-            row_ops.append(row, _author(event), "call", **fields)
 
     def _responses(self, event: Event, row_ops: _RowOps) -> None:
         for index, response in enumerate(event.get_function_responses()):
@@ -316,19 +322,16 @@ class RunRows:
         if card and interrupt:
             verdict = interrupt_text.verdict_of(interrupt, values)
             self._record_decision(interrupt, card, verdict._replace(place=interrupt_text.decision_origin(response)))
-            self._resume_calls(card, event, verdict, row_ops)
+            for call_id, card_id in self._card_of_call.items():
+                if card_id == card["id"]:
+                    self._calls[call_id].called_at = event.timestamp
+            if card["state"] == "asked":
+                card |= verdict.fields
+                row_ops.ops.append({"op": "card", "card": dict(card)})
 
     def _record_decision(self, interrupt: Interrupt, card: Json, verdict: Verdict) -> None:
         card["hint"] = interrupt_text.prompt_text(interrupt)
         self.decisions.append(interrupt_text.decision_of(interrupt, verdict))
-
-    def _resume_calls(self, card: Json, event: Event, verdict: Verdict, row_ops: _RowOps) -> None:
-        for call_id, card_id in self._card_of_call.items():
-            if card_id == card["id"]:
-                self._calls[call_id].called_at = event.timestamp
-        if card["state"] == "asked":
-            card |= verdict.fields
-            row_ops.ops.append({"op": "card", "card": dict(card)})
 
     def close_card(self, key: str, verdict: Verdict, text: str) -> list[Json]:
         """Return the ops for a card that was closed by no event of this run.
@@ -366,14 +369,6 @@ class RunRows:
             )
         for index, action in enumerate(event_text.action_texts(event, with_transfer=not row_ops.is_transfer)):
             row_ops.append(f"{event.id}/deed{index}", _author(event), "marker", text=action)
-
-    def _state_ops(self, event: Event, row_ops: _RowOps) -> None:
-        changes = self._state.change(event.actions.state_delta)
-        if not changes:
-            return
-        if row_ops.row is None:
-            row_ops.append(f"{event.id}/state", _author(event), "marker", text="writes to the state")
-        row_ops.ops.append({"op": "state", "event": row_ops.row, "changes": changes})
 
 
 _KINDS = {"user": "user", NOTEBOOK: "marker"}
@@ -422,15 +417,60 @@ def _is_request(event: Event, call: types.FunctionCall) -> bool:
     return call.name in (approvals.REQUEST, credentials.REQUEST) and call.id in (event.long_running_tool_ids or ())
 
 
-def _html_of(markdown: str) -> str:
-    return html.write([Markdown(markdown)])
+# ---- rows as tables
 
 
-def _source_ops(event: Event) -> list[Json]:
-    if not (sources := answers.grounding_of([event])):
-        return []
-    row_ops = _RowOps()
-    pages = html.page_sources(sources.suggestions)
-    lines = html.write(answers.source_lines(sources))
-    row_ops.append(f"{event.id}/sources", event.author, "sources", text="", html=lines, pages=pages)
-    return row_ops.ops
+def event_table(
+    events: Iterable[Event],
+    *,
+    history: Sequence[Event] = (),
+    only: Container[str] | None = None,
+    undone: Container[str] = (),
+    width: int | None = None,
+) -> Table:
+    """The numbered rows of `events`.
+
+    Args:
+        events: Oldest first; their rows are numbered from 1.
+        history: The events before them.
+        only: Ids of the events whose rows are shown. None: all.
+        undone: Ids of events that were undone.
+        width: As in `Table`.
+    """
+    rows = [
+        (number, row["id"].partition("/")[0], row) for number, row in enumerate(rows_of(events, history=history), 1)
+    ]
+    rows = [row for row in rows if only is None or row[1] in only]
+    table = row_table([row for *_, row in rows])
+    lines = [[str(number), *line] for (number, *_), line in zip(rows, table.rows, strict=True)]
+    if any(event_id in undone for _, event_id, _ in rows):
+        marks = ["undone" if event_id in undone else "" for _, event_id, _ in rows]
+        lines = [[*line, mark] for line, mark in zip(lines, marks, strict=True)]
+        return Table(["#", *table.head, ""], lines, width)
+    return Table(["#", *table.head], lines, width)
+
+
+def row_table(rows: Iterable[Json]) -> Table:
+    """Agent and event of each row, and a column of state changes if there are any."""
+    lines = [
+        [
+            "you" if row["author"] == "user" else row["author"],
+            row_text(row),
+            "; ".join(map(change_text, row["changes"] or [])),
+        ]
+        for row in rows
+    ]
+    if any(changes for _, _, changes in lines):
+        return Table(["who", "event", "state"], lines)
+    return Table(["who", "event"], [line[:2] for line in lines])
+
+
+def row_text(row: Json) -> str:
+    """Return a row as one line of text."""
+    if row["kind"] != "call":
+        text = one_line(row["text"] if row["html"] is None else html.visible_text(row["html"]))
+        return text if row["kind"] in ("user", "text", "marker", "question") else f"{row['kind']}: {text}"
+    call = call_text(row["tool"], row["args"])
+    if row["result"] is None:
+        return f"{call}  {row['text']}".rstrip()
+    return f"{call} → failed: {row['result']}" if row["ok"] is False else f"{call} → {row['result']}"

@@ -1,5 +1,6 @@
 """The view of a run: the base class, which displays nothing, and the view in a terminal."""
 
+import inspect
 import sys
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -9,24 +10,30 @@ from typing import Any, Protocol
 from IPython.core.getipython import get_ipython
 
 from adk_nb import sync, types
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import UserError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import is_in_this_cell, this_cell
 from adk_nb.notebook.view.interrupt_text import Verdict
-from adk_nb.notebook.view.notices import Notices
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.reply_view import ReplyView
-from adk_nb.notebook.view.rows import RunRows
-from adk_nb.notebook.view.run_tables import row_text
+from adk_nb.notebook.view.reply_view import Notices, ReplyView
+from adk_nb.notebook.view.rows import RunRows, row_text
 from adk_nb.notebook.view.spending import cost_of, limit_warning
 from adk_nb.notebook.view.view_state import ViewState
+from adk_nb.plugins.base_plugin import BasePlugin
+from adk_nb.plugins.plugin_manager import PluginManager
+from adk_nb.runtime.context import CallbackContext, ToolContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.session import Session
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.function_tool import FunctionTool
 
 _LEFT_OUT = 300
 """Characters of the reason why a toolset is left out."""
+_LIVE_VIEW = "adk_nb_live_view"
+"""Name of the plugin that reports to a live view."""
 
 
 class AnswerHandler(Protocol):
@@ -56,24 +63,36 @@ class Clicks:
     """Undo the turn of the error card with that id."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class TurnInfo:
+    """What a view is told of a turn when it begins or resumes."""
+
+    magic: str = ""
+    """The `%confirm` line of the session; empty for a chat that only Python code reaches."""
+    max_cost_usd: float | None = None
+    """Limit of the cost of the turn. None: no limit."""
+    open_interrupts: Callable[[], list[Interrupt]] = list
+    """Returns the open interrupts of the session."""
+    cards_elsewhere: Collection[str] = ()
+    """Ids of interrupts with cards in other views."""
+    answers_approvals: bool = False
+    """True: a policy answers approvals, so the run resumes at once."""
+    is_background: bool = False
+    """True: the cell does not wait for the run."""
+    resumed: bool = False
+    """True: the run begins after a click, when the cell of the view had ended."""
+
+
 class RunView:
     """The view of a run, which may resume after a pause. This one displays nothing.
 
     A view overrides the methods whose events it displays.
     """
 
-    plain = False
-    """Show the reply as plain text."""
     is_live = False
     """Shows partial text, so the model streams."""
     shows_errors = False
     """Shows the error of a turn even if it is raised."""
-    on_event: Callable[[Event], None] | None = None
-    """Gets each event of a turn that a client outside of the notebook reads."""
-    streams = False
-    """That client wants partial events, so the model streams."""
-    sent_by = ""
-    """The name of that client, on the rows of its messages; empty: the user."""
 
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         self.agent = agent
@@ -81,42 +100,33 @@ class RunView:
         self.shows_question = isinstance(question, str) and is_in_this_cell(question)
         """The source of its cell has the question."""
         self.notices = Notices(notice)
-        self.magic = ""
-        """The `%confirm` line of the session; empty for a chat that only Python code reaches."""
+        self.turn = TurnInfo()
+        """The turn that is shown now."""
+        self.plain = False
+        """True: show the reply as plain text."""
         self.place = this_cell()
         """The place of an answer that resumes it, as `in [8]`."""
         self.trace = Trace()
         """Requests to models and calls of tools, also after a pause."""
-        self.max_cost_usd: float | None = None
-        """Limit of the cost of the turn. None: no limit."""
-        self.cards_elsewhere: Collection[str] = ()
-        """Ids of interrupts with cards in other views."""
         self.events: list[Event] = []
         """Complete events since the run began or last resumed, oldest first."""
-        self.answers_approvals = False
-        """True: a policy answers approvals, so the run resumes at once."""
-        self.is_background = False
-        """True: the cell does not wait for the run."""
-        self.open_interrupts: Callable[[], list[Interrupt]] = list
-        """Returns the open interrupts of the session."""
         self.streaming: dict[str, list[Event]] = {}
         """The partial events of answers that are not complete yet, by event id."""
         self.resumed = False
         """True: the run resumed after a click, when its cell had ended."""
 
-    def begin(self, session: Session | None, clicks: Clicks) -> None:
+    def begin(self, session: Session | None, clicks: Clicks, turn: TurnInfo) -> None:
         """The run begins, or resumes. `session`: before the run."""
-        self.events, self.streaming = [], {}
+        self.turn, self.events, self.streaming = turn, [], {}
+        self.resumed |= turn.resumed
 
     def show_open_cards(
-        self, keys: Collection[str], session: Session, clicks: Clicks, requests: dict[str, str]
+        self, keys: Collection[str], session: Session, clicks: Clicks, turn: TurnInfo, requests: dict[str, str]
     ) -> None:
         """Draw the cards of the interrupts `keys` without a run. `requests`: the interrupts by media type."""
 
     def event(self, event: Event) -> None:
         """Take in an event, partial or complete."""
-        if self.on_event:
-            self.on_event(event)
         if event.partial:
             self.streaming.setdefault(event.id, []).append(event)
             return
@@ -150,10 +160,9 @@ class RunView:
         """The last event has saved an artifact."""
 
     def limit_warning(self) -> str:
-        """A warning if `max_cost_usd` has no effect since no price is known; else empty."""
-        if self.max_cost_usd is None:
-            return ""
-        return limit_warning(cost_of(self.events), self.max_cost_usd)
+        """A warning if the turn's cost limit has no effect since no price is known; else empty."""
+        limit = self.turn.max_cost_usd
+        return "" if limit is None else limit_warning(cost_of(self.events), limit)
 
     def agent_begins(self, name: str, branch: str | None, path: str) -> None:
         """An agent begins. `path`: of the graph's node that runs it; empty if there is none."""
@@ -239,15 +248,15 @@ class TerminalRun(RunView):
         self._error = ""
         self._ends_with_exception = self._is_shown = False
 
-    def begin(self, session: Session | None, clicks: Clicks) -> None:
+    def begin(self, session: Session | None, clicks: Clicks, turn: TurnInfo) -> None:
         """Begin with the session's history, which has the calls of earlier turns."""
-        super().begin(session, clicks)
+        super().begin(session, clicks, turn)
         self._rows = RunRows(live=False, history=history_of(session) if session else ())
 
     def event(self, event: Event) -> None:
         """Print the text as it streams, and each finished row."""
         super().event(event)
-        if self.is_background:  # the user is at the next prompt
+        if self.turn.is_background:  # the user is at the next prompt
             return
         for op in self._rows.feed(event):
             self._view.apply(op)
@@ -336,7 +345,7 @@ class TerminalRun(RunView):
 
     def end(self, reply: ReplyView) -> None:
         """Print the rest of the reply after its streamed part."""
-        if self.is_background:
+        if self.turn.is_background:
             return
         self._is_shown = True
         self._end_answer()
@@ -361,3 +370,49 @@ class TerminalRun(RunView):
 def _cell_number() -> int:
     shell: Any = get_ipython()
     return len(shell.history_manager.input_hist_parsed)
+
+
+# ---- which agents and tools are at work
+
+
+class _Watching(BasePlugin):
+    """Registered only for live views, so that other runs have no callbacks."""
+
+    def __init__(self, view: RunView) -> None:
+        super().__init__(_LIVE_VIEW)
+        self.view = view
+
+    async def before_agent_callback(self, *, agent: BaseAgent, callback_context: CallbackContext) -> None:
+        self.view.agent_begins(*_place_of(agent, callback_context))
+
+    async def before_tool_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
+    ) -> dict[str, Any] | None:
+        # sync tools do not run on the event loop
+        if isinstance(tool, FunctionTool) and inspect.iscoroutinefunction(tool.func):
+            self.view.before_blocking_tool()
+
+    async def on_tool_error_callback(
+        self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
+    ) -> None:
+        self.view.tool_failed(tool_context.function_call_id or "", tool.name, tool_args, error)
+
+    async def after_agent_callback(self, *, agent: BaseAgent, callback_context: CallbackContext) -> None:
+        self.view.agent_ends(*_place_of(agent, callback_context))
+
+
+def watch(plugins: PluginManager, view: RunView) -> None:
+    """Report to `view` from now on, instead of the view of an earlier run."""
+    watching = plugins.get_plugin(_LIVE_VIEW)
+    if isinstance(watching, _Watching):
+        watching.view = view
+    elif view.is_live:
+        plugins.register_plugin(_Watching(view))
+
+
+def _place_of(agent: BaseAgent, context: CallbackContext) -> tuple[str, str | None, str]:
+    """The name (of the graph's node, if the agent is that node's own), the branch and the node's path."""
+    invocation = context.get_invocation_context()
+    path = invocation.node.path if invocation.node else ""
+    is_node = invocation.node is not None and invocation.node.agent is agent
+    return path.rpartition("/")[2].partition("@")[0] if is_node else agent.name, invocation.branch, path

@@ -10,14 +10,14 @@ from adk_nb.errors import InputError, UserError
 from adk_nb.evaluation.waiting_calls import AlikeCalls, alike_calls, approval_label, call_key, chosen_calls
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.chat.paused_agents import lacks_tool
+from adk_nb.notebook.chat.desk import lacks_tool
 from adk_nb.notebook.extensions.evaluation.tables import waiting_blocks
 from adk_nb.notebook.place import Mode, this_cell
 from adk_nb.notebook.view.cell_output import OriginCell
 from adk_nb.notebook.view.display import show_run
 from adk_nb.notebook.view.document import Block, Text, document
 from adk_nb.notebook.view.interrupt_text import Verdict, prompt_text
-from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun
+from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun, TurnInfo
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt
@@ -87,9 +87,9 @@ class WaitingList:
         for groups in listed.values():
             events += await self._events_of(groups[0].calls[0])
         self._cards |= {(view, key): groups for key, groups in cards.items()}
-        view.open_interrupts = lambda: [groups[0].calls[0] for groups in cards.values()]
+        turn = TurnInfo(open_interrupts=lambda: [groups[0].calls[0] for groups in cards.values()])
         session = Session(id="approvals", app_name="approvals", user_id="user", events=events)
-        view.show_open_cards(set(cards), session, self._clicks(view), bundle(document(*blocks)))
+        view.show_open_cards(set(cards), session, self._clicks(view), turn, bundle(document(*blocks)))
         for key, groups in cards.items():
             label, rest = groups[0].label, left_out[groups[0].label]
             note = f"{rest:,} more kinds of calls of {label} are listed next" if rest else ""

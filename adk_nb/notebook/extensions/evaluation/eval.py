@@ -33,7 +33,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells.notebook import EvaluationRecord, Notebook
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
-from adk_nb.notebook.chat.past_turns import find_turn, turns_of
+from adk_nb.notebook.chat.past import find_turn, turns_of
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.chat.turn_options import notice_of
 from adk_nb.notebook.extensions.evaluation.approvals import WaitingList
@@ -46,7 +46,7 @@ from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.place import display_mode, folder_of
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.document import Block, Code, Text
-from adk_nb.notebook.view.notices import Notices
+from adk_nb.notebook.view.reply_view import Notices
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.tools.function_tool import FunctionTool
 

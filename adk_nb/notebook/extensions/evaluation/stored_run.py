@@ -6,13 +6,13 @@ from typing import Any
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
-from adk_nb.notebook.chat.paused_agents import schema_of
+from adk_nb.notebook.chat.desk import schema_of
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.place import Mode
 from adk_nb.notebook.view.answers import answer_in, turn_outcome
 from adk_nb.notebook.view.display import show_run
 from adk_nb.notebook.view.reply_view import ReplyView
-from adk_nb.notebook.view.run_view import Clicks
+from adk_nb.notebook.view.run_view import Clicks, TurnInfo
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.sessions.session import Session
 
@@ -42,7 +42,7 @@ async def show_stored_run(
     def refuse(key: str, value: Any, /, *, as_asked: bool = False) -> None:
         view.reopen_card(key, f"not here; type {how_to_answer}")
 
-    view.begin(session, Clicks(stop=lambda: None, answered=refuse))
+    view.begin(session, Clicks(stop=lambda: None, answered=refuse), TurnInfo())
     for event in events:
         view.event(event)
     open_ = open_interrupts(events)

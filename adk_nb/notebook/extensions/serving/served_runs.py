@@ -16,7 +16,7 @@ from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import APP, client_app, label, session_name
 from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.chat.chat_box import ChatBox
-from adk_nb.notebook.chat.past_turns import typed_text
+from adk_nb.notebook.chat.past import typed_text
 from adk_nb.notebook.chat.turn import TurnRunner
 from adk_nb.notebook.chat.turn_options import RelayedRequest, notice_of, turn_options
 from adk_nb.notebook.view.run_view import RunView
@@ -113,6 +113,7 @@ class NotebookRunner(Runner):
             message=_content(request.message),
             invocation_id=request.resumed_id,
             state_delta=request.state_delta,
+            streams=config.streams,
             sender="A2A client" if self._waits else (config.custom_metadata or {}).get(SENT_BY, "client"),
         )
         user_id, session_id = request.user_id, request.session_id
@@ -124,7 +125,7 @@ class NotebookRunner(Runner):
         chat = await sync.blocking(lambda: self._notebook.chat(self._name, name), thread=True)
         turn_runner(chat).traces = self.traces
         is_first = True
-        turn = self._events(turn_runner(chat), name, relayed, config.streams, request.abort_signal)
+        turn = self._events(turn_runner(chat), name, relayed, request.abort_signal)
         async with aclosing(turn) as events:
             async for event in events:
                 is_message, is_first = is_first and event.author == "user", False
@@ -132,13 +133,14 @@ class NotebookRunner(Runner):
                     yield event
 
     async def _events(
-        self, runner: TurnRunner, name: str, request: RelayedRequest, streams: bool, abort: asyncio.Event | None
+        self, runner: TurnRunner, name: str, request: RelayedRequest, abort: asyncio.Event | None
     ) -> AsyncGenerator[Event, None]:
         feed: asyncio.Queue[Event | None] = asyncio.Queue()
         later: asyncio.Queue[Event | None] = asyncio.Queue()
         if self._waits:
             runner.listeners.add(later.put_nowait)
-        turn = asyncio.create_task(self._turn(runner, name, request, feed, streams=streams))
+        request.on_event = feed.put_nowait
+        turn = asyncio.create_task(self._turn(runner, name, request, feed))
         stopping = asyncio.create_task(_stop(abort, runner, request, turn)) if abort else None
         own_ids: set[str] = set()
         try:
@@ -158,52 +160,30 @@ class NotebookRunner(Runner):
                 await asyncio.wait([turn])
 
     async def _turn(
-        self,
-        runner: TurnRunner,
-        name: str,
-        request: RelayedRequest,
-        feed: asyncio.Queue[Event | None],
-        *,
-        streams: bool,
+        self, runner: TurnRunner, name: str, request: RelayedRequest, feed: asyncio.Queue[Event | None]
     ) -> None:
-        question = _question(request.message)
+        question, conversation = _question(request.message), runner.conversation
+
+        async def relay(view: RunView) -> None:
+            reply = await runner.relay(request, view)
+            if reply.status == "error":
+                raise TurnFailedError(reply.error or "the run failed")
+
         try:
             box = await self._box(runner, name) if self._shows_runs else None
             if box is None:
-                view = RunView(runner.conversation.agent.name, question or None, None)
-                await self._relay(runner, request, view, feed, streams=streams)
-                return
-            async with box.one_at_a_time:
-                agent = runner.conversation.agent
-                box.shown.set_agent(agent, notice_of(agent))
-                box.shown.set_question(question)
-                try:
-                    await self._relay(runner, request, box.shown, feed, streams=streams)
-                except UserError as error:
-                    box.shown.question_refused(str(error), request.sender)
-                    raise
+                await relay(RunView(conversation.agent.name, question or None, None))
+            else:
+                async with box.one_at_a_time:
+                    box.shown.set_agent(conversation.agent, notice_of(conversation.agent))
+                    box.shown.set_question(question)
+                    try:
+                        await relay(box.shown)
+                    except UserError as error:
+                        box.shown.question_refused(str(error), request.sender)
+                        raise
         finally:
             feed.put_nowait(None)
-
-    async def _relay(
-        self,
-        runner: TurnRunner,
-        request: RelayedRequest,
-        view: RunView,
-        feed: asyncio.Queue[Event | None],
-        *,
-        streams: bool,
-    ) -> None:
-        view.on_event, view.streams, view.is_background = feed.put_nowait, streams, True
-        view.sent_by = request.sender
-        view.magic = runner.magic()
-        try:
-            reply = await runner.relay(request, view)
-        finally:
-            view.on_event, view.streams, view.is_background = None, False, False
-            view.sent_by = ""
-        if reply.status == "error":
-            raise TurnFailedError(reply.error or "the run failed")
 
     async def _box(self, runner: TurnRunner, name: str) -> ChatBox:
         """The box of a session, which is opened in the cell of the server."""
@@ -214,7 +194,7 @@ class NotebookRunner(Runner):
                 box = ChatBox(
                     runner.conversation.agent,
                     f"{name}, over HTTP",
-                    runner.magic(),
+                    runner.conversation.notebook.magic(),
                     lambda text, view: runner.send_in_box(text, view, turn_options()),
                     _HEIGHT,
                 )
@@ -226,7 +206,7 @@ class NotebookRunner(Runner):
         for name, (box, runner) in list(self._boxes.items()):
             if len(self._boxes) < MAX_BOXES:
                 return
-            if not (box.one_at_a_time.locked() or runner.cards.asks_in(box.shown)):
+            if not (box.one_at_a_time.locked() or runner.desk.asks_in(box.shown)):
                 del self._boxes[name]
                 box.shown.remove()
 

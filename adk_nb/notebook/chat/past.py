@@ -115,19 +115,16 @@ def event_at(events: Sequence[Event], which: str, session: str) -> Event:
         rows = rows_of(events)
         if not 1 <= int(which) <= len(rows):
             raise InputError(f"there is no event {which} in session {session!r}; there are {len(rows)}, see %trace")
-        return _event_with_results(events, rows[int(which) - 1]["id"].partition("/")[0])
+        event_id = rows[int(which) - 1]["id"].partition("/")[0]
+        caller = next(event for event in events if event.id == event_id)
+        calls = {call.id for call in caller.get_function_calls()}
+        results = [event for event in events if any(answer.id in calls for answer in event.get_function_responses())]
+        return results[-1] if results else caller
     matches = [event for event in events if event.id.startswith(which)] if len(which) >= _MIN_ID else []
     if len(matches) != 1:
         fault = "several events have ids that begin" if matches else "no event has an id that begins"
         raise InputError(f"{fault} with {which!r} in session {session!r}; write its number in %trace, or its whole id")
     return matches[0]
-
-
-def _event_with_results(events: Sequence[Event], event_id: str) -> Event:
-    caller = next(event for event in events if event.id == event_id)
-    calls = {call.id for call in caller.get_function_calls()}
-    results = [event for event in events if any(response.id in calls for response in event.get_function_responses())]
-    return results[-1] if results else caller
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,35 +151,28 @@ class Rewound:
         return self.turns[0].message
 
     def __str__(self) -> str:
-        return "\n".join(self._lines())
-
-    __repr__ = __str__
-
-    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self)}
-
-    def _lines(self) -> list[str]:
         count = "1 turn" if len(self.turns) == 1 else f"{len(self.turns)} turns"
         events = sum(len(turn.events) for turn in self.turns)
         is_done = "would be undone" if self.dry_run else "undone"
         lines = [f"{is_done}: {count} of session {self.session!r}, {events} event{'s' if events != 1 else ''}"]
         lines += [f"    you > {turn.question}" for turn in self.turns]
-        lines += [f"state: {_change(key, *values)}" for key, values in self.state.items()]
+        for key, values in self.state.items():
+            before, after = (
+                "(none)" if value == DELETED else shortened(json_text(value), _MAX_VALUE) for value in values
+            )
+            change = "is deleted" if values[1] == DELETED else f"{before} → {after}"
+            lines.append(f"state: {one_line(key, 100)} {change}")
         lines += [f"file: {one_line(name, 100)} as it was before" for name in self.files]
         if self.closed:
             lines.append(f"closed: {len(self.closed)} open interrupt{'s' if len(self.closed) != 1 else ''}")
         if self.tools:
             lines.append(f"not undone: effects of {', '.join(self.tools)} outside the session")
-        return lines
+        return "\n".join(lines)
 
+    __repr__ = __str__
 
-def _change(key: str, now: Any, then: Any) -> str:
-    before, after = (_value(value) for value in (now, then))
-    return f"{one_line(key, 100)} is deleted" if then == DELETED else f"{one_line(key, 100)} {before} → {after}"
-
-
-def _value(value: Any) -> str:
-    return "(none)" if value == DELETED else shortened(json_text(value), _MAX_VALUE)
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
+        return {"text/plain": str(self)}
 
 
 def first_undone(history: History, to: int | str, session: str) -> PastTurn:
@@ -225,42 +215,34 @@ async def rewind(
         InputError: As `first_undone`.
         SessionBusyError: Another run works on the session.
     """
-    first = first_undone(history_of(session), to, session.id)
-    rewound = await _describe_rewind(session, first, dry_run=dry_run)
-    if not dry_run:
-        await service.append_event(session, await rewind_event(session, first.invocation_id, artifacts))
-    return rewound
-
-
-async def _describe_rewind(session: Session, first: PastTurn, *, dry_run: bool) -> Rewound:
     history = history_of(session)
-    events, start = history.events, history.first_index(first.invocation_id) or 0
-    undone, earlier = events[start:], events[:start]
+    first = first_undone(history, to, session.id)
+    start = history.first_index(first.invocation_id) or 0
+    undone, earlier = history.events[start:], history.events[:start]
     after = (await rewind_event(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}
     open_before = {interrupt.id for interrupt in History(earlier).interrupts()}
-    return Rewound(
+    # Tools that returned a result, without those that only ask or change the session.
+    tools = [
+        response.name or ""
+        for event in undone
+        if event.author != "user"
+        for response in event.get_function_responses()
+        if not event.actions.is_placeholder_for(response.id)
+    ]
+    rewound = Rewound(
         session=session.id,
         turns=[turn for turn in turns_of(history) if turn.number >= first.number and not turn.undone],
         state={key: (now[key], after[key]) for key in after if now[key] != after[key]},
         # Artifacts of the user are shared with other sessions, so a rewind leaves them.
         files=sorted({name for event in undone for name in event.actions.artifact_delta if name[:5] != "user:"}),
         closed=[interrupt.id for interrupt in history.interrupts() if interrupt.id not in open_before],
-        tools=_called_tools(undone),
+        tools=list(dict.fromkeys(f"{one_line(name, 100)}()" for name in tools if name not in _SESSION_TOOLS)),
         dry_run=dry_run,
     )
-
-
-def _called_tools(events: Sequence[Event]) -> list[str]:
-    """Names of the tools that returned a result, without those that only ask or change the session."""
-    names = [
-        response.name or ""
-        for event in events
-        if event.author != "user"
-        for response in event.get_function_responses()
-        if not event.actions.is_placeholder_for(response.id)
-    ]
-    return list(dict.fromkeys(f"{one_line(name, 100)}()" for name in names if name not in _SESSION_TOOLS))
+    if not dry_run:
+        await service.append_event(session, await rewind_event(session, first.invocation_id, artifacts))
+    return rewound
 
 
 def unused_name(name: str, taken: Container[str]) -> str:
