@@ -1,6 +1,7 @@
 """The answer of a turn: its text and author, the outcome of the turn, and the sources that the answer cites."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
@@ -34,7 +35,13 @@ def answer_in(events: Sequence[Event]) -> tuple[str, str]:
     continues = False
     asking: dict[str, Event] = {}
     """Isolation scope -> the last text of a called agent whose call is open, with which it asks the user."""
-    for event in _until_output(events):
+    ended_graph = ""
+    for event in events:
+        graph = event.node_info.path.partition("/")[0]
+        if _is_output_of(graph, event):
+            ended_graph = graph
+        elif graph and graph == ended_graph:
+            continue  # nothing of a graph counts after its output
         for response in event.get_function_responses():
             asking.pop(response.id or "", None)
         if calls_to(event.branch, event.node_info.path):
@@ -44,12 +51,22 @@ def answer_in(events: Sequence[Event]) -> tuple[str, str]:
         if _is_outcome(event):
             answers, continues = [event], False
         elif event.author != "user" and event.is_answer():
-            is_continuation = continues and answers[-1].author == event.author and not _is_of_a_model(event)
+            # A model's answer stands alone, unlike a callback's: each pass of a loop has an answer of its own.
+            is_of_a_model = event.finish_reason or event.turn_complete or event.model_version
+            is_continuation = continues and answers[-1].author == event.author and not is_of_a_model
             answers = [*answers, event] if is_continuation else [event]
             continues = True
         elif event.content:
             continues = False
-    answer = _answers_at_pause(answers, events) or list(asking.values())
+    requests: dict[str, Event] = {}
+    for event in events:
+        for response in event.get_function_responses():
+            requests.pop(response.id or "", None)
+        requests |= dict.fromkeys(event.long_running_tool_ids or (), event)
+    if requests:  # at a pause, only the text beside the request is the answer: other agents' texts are not
+        pausing = {(event.author, event.node_info.path) for event in requests.values()}
+        answers = [answer for answer in answers if answer.text and (answer.author, answer.node_info.path) in pausing]
+    answer = answers or list(asking.values())
     return "\n\n".join(text_of(event) for event in answer), author_of(answer[-1]) if answer else ""
 
 
@@ -67,38 +84,8 @@ def streamed_text(streaming: Iterable[Sequence[Event]]) -> tuple[str, str] | Non
     return ("\n\n".join(text for text, _ in texts), texts[-1][1]) if texts else None
 
 
-def _answers_at_pause(answers: list[Event], events: Iterable[Event]) -> list[Event]:
-    """At a pause, only the text beside the request is the answer: other agents' texts are not."""
-    requests: dict[str, Event] = {}
-    for event in events:
-        for response in event.get_function_responses():
-            requests.pop(response.id or "", None)
-        requests |= dict.fromkeys(event.long_running_tool_ids or (), event)
-    if not requests:
-        return answers
-    asking = {(event.author, event.node_info.path) for event in requests.values()}
-    return [answer for answer in answers if answer.text and (answer.author, answer.node_info.path) in asking]
-
-
-def _until_output(events: Iterable[Event]) -> Iterator[Event]:
-    """Leave out events of a graph after its output."""
-    answered = ""
-    for event in events:
-        graph = event.node_info.path.partition("/")[0]
-        if _is_output_of(graph, event):
-            answered = graph
-        elif graph and graph == answered:
-            continue
-        yield event
-
-
 def _is_output_of(graph: str, event: Event) -> bool:
     return graph != "" and graph in (event.node_info.output_for or ())
-
-
-def _is_of_a_model(event: Event) -> bool:
-    """True for a model's answer, False for a callback's: each pass of a loop has an answer of its own."""
-    return bool(event.finish_reason or event.turn_complete or event.model_version)
 
 
 def _is_outcome(event: Event) -> bool:
@@ -196,15 +183,11 @@ def _source(
     uri = str(getattr(details, "uri", None) or getattr(details, "source_uri", None) or "")
     uri = uri if is_safe_link(uri) and len(uri) <= 4_000 else ""
     title = one_line(details.title or uri or getattr(details, "document_name", None) or "")
-    domain = one_line(str(getattr(details, "domain", None) or _host(uri)), 100)
+    host = ""
+    with suppress(ValueError):
+        host = (urlsplit(uri).hostname or "").removeprefix("www.")
+    domain = one_line(str(getattr(details, "domain", None) or host), 100)
     return Source(title, uri, "" if domain in title else domain) if title else None
-
-
-def _host(uri: str) -> str:
-    try:
-        return (urlsplit(uri).hostname or "").removeprefix("www.")
-    except ValueError:
-        return ""
 
 
 def _extend(items: list[T], new_items: Iterable[T]) -> None:

@@ -62,11 +62,11 @@ def default_arguments(args: Mapping[str, Any], schema: Schema | None) -> list[Di
     """The parameters that a call leaves out and that have a default."""
     properties = (schema or {}).get("properties")
     parameters = cast(dict[str, Any], properties) if isinstance(properties, dict) else {}
-    left_out = [
-        (name, parameter["default"])
-        for name, parameter in parameters.items()
-        if name not in args and _has_default(parameter)
-    ]
+    left_out: list[tuple[str, Any]] = []
+    for name, parameter in parameters.items():
+        default = cast(dict[str, Any], parameter).get("default") if isinstance(parameter, dict) else None
+        if name not in args and default is not None:
+            left_out.append((name, default))
     return [
         DisplayedArgument(name_text(name), abridged(exact_text(value), _LEAST), 0, "default")
         for name, value in left_out[:MOST_ARGUMENTS]
@@ -80,11 +80,17 @@ def card_for_page(card: dict[str, Any]) -> dict[str, Any]:
     whole = editable_call(card)
     if len(json.dumps(whole, default=str)) > MOST_ON_PAGE:
         whole = {"args": None, "schema": None}
+    alike: list[dict[str, Any]] = []
+    for calls in card["alike"]:  # calls with equal arguments, for a row of a table
+        names = list(calls["args"])[:MOST_ARGUMENTS]
+        texts = [_argument(name, exact_text(calls["args"][name]), _IN_A_TABLE, None)._asdict() for name in names]
+        row = {"key": calls["key"], "count": calls["count"], "arguments": texts, "hint": calls.get("hint", "")}
+        alike.append(row)
     return {
         **card,
         **whole,
         "arguments": [argument._asdict() for argument in [*call.arguments, *default_arguments(args, schema)]],
-        "alike": [_alike_for_page(calls) for calls in card["alike"]],
+        "alike": alike,
         "remarks": call.remarks,
         "destructive": bool(schema and schema.get("x-destructive")),
     }
@@ -93,13 +99,6 @@ def card_for_page(card: dict[str, Any]) -> dict[str, Any]:
 def editable_call(card: dict[str, Any]) -> dict[str, Any]:
     """Arguments and schema for the page's editor: `{"args", "schema"}`, known secrets hidden."""
     return {"args": without_known(card["args"]), "schema": card["schema"]}
-
-
-def _alike_for_page(calls: dict[str, Any]) -> dict[str, Any]:
-    """Calls with equal arguments, for a row of a table."""
-    args, names = calls["args"], list(calls["args"])[:MOST_ARGUMENTS]
-    arguments = [_argument(name, exact_text(args[name]), _IN_A_TABLE, None)._asdict() for name in names]
-    return {"key": calls["key"], "count": calls["count"], "arguments": arguments, "hint": calls.get("hint", "")}
 
 
 def full_values(card: dict[str, Any]) -> list[str]:
@@ -120,15 +119,12 @@ def call_line(tool: str, args: Mapping[str, Any], schema: Schema | None = None) 
 
 def arguments_line(args: Mapping[str, Any], schema: Schema | None = None) -> str:
     """`order="17", amount=250.0`; an argument that the tool does not have is marked."""
-    return ", ".join(map(_argument_text, displayed_call("", args, schema).arguments))
+    arguments = displayed_call("", args, schema).arguments
+    return ", ".join(f"{one.name}={one.text}" + (f" ({one.note})" if one.note else "") for one in arguments)
 
 
 def _ordered(args: Mapping[str, Any], schema: Schema | None) -> list[str]:
     return sorted(args, key=lambda name: not _has_parameter(schema, name))
-
-
-def _argument_text(argument: DisplayedArgument) -> str:
-    return f"{argument.name}={argument.text}" + (f" ({argument.note})" if argument.note else "")
 
 
 def _argument(name: str, text: str, most: int, schema: Schema | None) -> DisplayedArgument:
@@ -147,10 +143,6 @@ def _has_parameter(schema: Schema | None, name: str) -> bool:
     if schema is None or not isinstance(properties, dict) or schema.get("additionalProperties"):
         return True
     return name in cast(dict[str, Any], properties)
-
-
-def _has_default(parameter: Any) -> bool:
-    return isinstance(parameter, dict) and cast(dict[str, Any], parameter).get("default") is not None
 
 
 def _remarks(

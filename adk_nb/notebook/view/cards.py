@@ -4,7 +4,6 @@ import json
 import re
 import traceback
 from collections.abc import Callable, Sequence
-from types import TracebackType
 from typing import Any, cast
 
 from adk_nb import locations, types
@@ -75,24 +74,20 @@ def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
     if card["kind"] in ("approval", "doubt"):
         answered = _approval_answer(card, message)
     elif card["kind"] == "credential":
-        answered = _credential_answer(card, message)
+        value: Any = message.get("value")
+        fields = card["answer_schema"]["properties"]
+        answered = None
+        if decision == "refuse":
+            answered = {"value": None}, {"state": "refused", "note": ""}
+        elif decision == "answer" and isinstance(value, dict) and value.keys() == fields.keys():
+            typed = cast(Json, value)
+            if all(isinstance(text, str) and text.strip() for text in typed.values()):
+                texts = {name: text.strip() for name, text in typed.items()}
+                answered = {"value": texts}, {"state": "given", "note": ""}
     else:
         is_answer = decision == "answer" and "value" in message
         answered = ({"value": message["value"]}, {"state": "sent"}) if is_answer else None
     return ({**answer, **answered[0]}, answered[1]) if answered else None
-
-
-def _credential_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
-    if message.get("decision") == "refuse":
-        return {"value": None}, {"state": "refused", "note": ""}
-    value: Any = message.get("value")
-    fields = card["answer_schema"]["properties"]
-    if message.get("decision") != "answer" or not isinstance(value, dict) or value.keys() != fields.keys():
-        return None
-    typed = cast(Json, value)
-    if not all(isinstance(text, str) and text.strip() for text in typed.values()):
-        return None
-    return {"value": {name: text.strip() for name, text in typed.items()}}, {"state": "given", "note": ""}
 
 
 def _approval_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
@@ -252,17 +247,13 @@ def error_card(key: str, agent: str, error: str, exception: BaseException | None
 
 def cell_traceback(error: BaseException) -> str:
     """The traceback from the first line of a cell on, where there is one, with cells named as in the notebook."""
-    start = _first_cell(error.__traceback__)
+    start = error.__traceback__
+    while start and locations.cell_of(start.tb_frame) is None:
+        start = start.tb_next
+    start = start or error.__traceback__
     text = "".join(traceback.TracebackException(type(error), error, start, compact=True).format())
     for frame, _ in traceback.walk_tb(error.__traceback__):
         if cell := locations.cell_of(frame):
             text = text.replace(f'File "{frame.f_code.co_filename}", line ', f"{cell} line ")
     text = hidden(cleaned(text).rstrip())
     return text if len(text) <= _MAX_TRACEBACK else f"…{text[-_MAX_TRACEBACK:]}"
-
-
-def _first_cell(trace: TracebackType | None) -> TracebackType | None:
-    frame = trace
-    while frame and locations.cell_of(frame.tb_frame) is None:
-        frame = frame.tb_next
-    return frame or trace

@@ -121,11 +121,12 @@ _MERMAID = {
 
 
 def _quoted(text: str) -> str:
-    return '"' + "<br/>".join(map(_entities, text.split("<br/>"))) + '"'
-
-
-def _entities(text: str) -> str:
-    return "".join(char if char.isalnum() or char in " _-.,:" else f"#{ord(char)};" for char in text)
+    """A label; other characters than letters, digits and a few signs are entities."""
+    lines = [
+        "".join(char if char.isalnum() or char in " _-.,:" else f"#{ord(char)};" for char in line)
+        for line in text.split("<br/>")
+    ]
+    return f'"{"<br/>".join(lines)}"'
 
 
 # ---- drawings
@@ -239,24 +240,19 @@ def _node_of(name: str, node: BaseNode) -> Node:
 
 def _agent_node(agent: BaseAgent) -> Node:
     label = one_line(agent.name, _LABEL)
-    if team := _team(agent):
-        return Node(agent.name, label, "team", team, name=agent.name)
+    if facts := list(filter(None, [kind_of(agent)])):
+        if isinstance(agent, LoopAgent) and agent.max_iterations:
+            facts.append(f"at most {agent.max_iterations} times")
+        if isinstance(agent, LoopAgent) and (condition := agent.exit_condition):
+            text = condition if isinstance(condition, str) else getattr(condition, "__name__", "a function says so")
+            facts.append(f"until {one_line(text, _LABEL)}")
+        return Node(agent.name, label, "team", ", ".join(facts), name=agent.name)
     return Node(agent.name, label, "agent", _model(agent), tuple(_tools(agent)), agent.name)
 
 
 def kind_of(agent: BaseAgent) -> str:
     """The kind of team; empty for an agent that is no team."""
     return next((kind for cls, kind in _TEAMS.items() if isinstance(agent, cls)), "")
-
-
-def _team(agent: BaseAgent) -> str:
-    facts = [kind_of(agent)]
-    if isinstance(agent, LoopAgent) and agent.max_iterations:
-        facts.append(f"at most {agent.max_iterations} times")
-    if isinstance(agent, LoopAgent) and (condition := agent.exit_condition):
-        text = condition if isinstance(condition, str) else getattr(condition, "__name__", "a function says so")
-        facts.append(f"until {one_line(text, _LABEL)}")
-    return ", ".join(facts)
 
 
 def _model(agent: BaseAgent) -> str:
@@ -303,26 +299,23 @@ def _tree(agent: BaseAgent, version: Callable[[str], str], more: str = "") -> It
     mark = f" {text}" if (text := version(agent.name)) else ""
     tools = f"  tools: {', '.join(node.tools)}" if node.tools else ""
     yield f"{node.label}{note}{mark}{tools}{more}"
-    if isinstance(agent, Workflow):
-        yield from _branches(list(_graph_parts(agent, version)))
-    else:
+    if not isinstance(agent, Workflow):
         yield from _branches([list(_tree(member, version)) for member in agent.sub_agents])
-
-
-def _graph_parts(workflow: Workflow, version: Callable[[str], str]) -> Iterator[list[str]]:
-    graph = workflow.graph
+        return
+    graph, parts = agent.graph, list[list[str]]()
     for name in (START, *graph.nodes):
         edges = _joined([*graph.edges_from.get(name, ()), *graph.edges_to_end.get(name, ())])
         arrows = ", ".join(f"{f'-[{label}]' if label else ''}-> {one_line(edge.end, _LABEL)}" for edge, label in edges)
         more = f" {arrows}" if arrows else ""
         node = graph.nodes.get(name)
         if isinstance(node, AgentNode) and node.agent.name == name:
-            yield list(_tree(node.agent, version, more))
+            parts.append(list(_tree(node.agent, version, more)))
         elif node is None:
-            yield [f"{START}{more}"]
+            parts.append([f"{START}{more}"])
         else:
             drawn = _node_of(name, node)
-            yield [f"{drawn.label} ({drawn.note}){more}" if drawn.note else f"{drawn.label}{more}"]
+            parts.append([f"{drawn.label} ({drawn.note}){more}" if drawn.note else f"{drawn.label}{more}"])
+    yield from _branches(parts)
 
 
 def _branches(parts: Sequence[list[str]]) -> Iterator[str]:

@@ -112,8 +112,17 @@ def layout_of(drawing: Drawing) -> Layout:
         boxes[key] = _box(node, layer_of[key])
         layers[layer_of[key]].append(boxes[key])
     tracks = [_track(line, boxes, layers, back=number in back) for number, line in enumerate(drawing.lines)]
-    _order(layers)
-    _spread(layers)
+    # Order each layer by the mean position of the neighbours above and below, in turns; then place the boxes.
+    for layer in layers:
+        _number(layer)
+    for layer, means in _sweeps(layers):
+        order = sorted(range(len(layer)), key=means.__getitem__)
+        layer[:] = [layer[number] for number in order]
+        _number(layer)
+    for layer in layers:
+        _apart(layer, [0.0] * len(layer))
+    for layer, means in _sweeps(layers):
+        _apart(layer, means)
     _stack(layers, gap=30 if drawing.lines else 16)
     for box in boxes.values():
         _move_inside(box)
@@ -264,26 +273,9 @@ def _sweeps(layers: list[list[Box]]) -> Iterator[tuple[list[Box], list[float]]]:
             yield layer, [math.fsum(box.x for box in near) / len(near) for near in neighbours]
 
 
-def _order(layers: list[list[Box]]) -> None:
-    """Order each layer by the mean position of the neighbours above and below, in turns."""
-    for layer in layers:
-        _number(layer)
-    for layer, means in _sweeps(layers):
-        order = sorted(range(len(layer)), key=means.__getitem__)
-        layer[:] = [layer[number] for number in order]
-        _number(layer)
-
-
 def _number(layer: list[Box]) -> None:
     for number, box in enumerate(layer):
         box.x = number
-
-
-def _spread(layers: list[list[Box]]) -> None:
-    for layer in layers:
-        _apart(layer, [0.0] * len(layer))
-    for layer, means in _sweeps(layers):
-        _apart(layer, means)
 
 
 def _apart(layer: list[Box], goals: list[float]) -> None:

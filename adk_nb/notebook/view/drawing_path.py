@@ -173,7 +173,16 @@ class VisitedPath:
                 changed[f"n:{node}"] = "failed"
             return self._new(changed)
         self._work(steps, event.branch, changed)
-        self._mark_calls(node, event, changed)
+        for call in event.get_function_calls():
+            called = (line.end for _, line in self._places.leaving[node] if line.may)
+            agent = next((key for key in called if self._places.nodes[key].name == call.name), None)
+            self._calls[call.id or ""] = key = f"n:{agent}" if agent else f"t:{node}/{call.name}"
+            changed[key] = "now"
+            if agent:
+                self._enter(agent, changed)
+        for response in event.get_function_responses():
+            if (key := self._calls.get(response.id or "")) and key[2:] not in self._works:
+                changed[key] = "was"
         self._settle(node, event, changed)
         return self._new(changed)
 
@@ -190,20 +199,17 @@ class VisitedPath:
         return self._new(changed)
 
     def _new(self, changed: Marks) -> Marks:
-        for frame, inside in self._places.frames:
-            self._mark_frame(frame, inside, changed)
+        for frame, inside in self._places.frames:  # a frame is marked as its inside
+            marks = {self._mark(key, changed) for key in inside.nodes} - {None}
+            if not marks or (self._mark(frame, changed) == "failed" and "now" not in marks):
+                continue
+            mark = next((mark for mark in ("now", "waits", "failed", "stopped") if mark in marks), "was")
+            changed[f"n:{frame}"] = mark
+            if mark == "was":
+                self._enter_end(inside, changed)
         changed = {key: mark for key, mark in changed.items() if self._marks.get(key) != mark}
         self._marks |= changed
         return changed
-
-    def _mark_frame(self, frame: str, inside: Drawing, changed: Marks) -> None:
-        """Mark a frame as its inside."""
-        marks = {self._mark(key, changed) for key in inside.nodes} - {None}
-        if not marks or (self._mark(frame, changed) == "failed" and "now" not in marks):
-            return
-        changed[f"n:{frame}"] = next((mark for mark in ("now", "waits", "failed", "stopped") if mark in marks), "was")
-        if changed[f"n:{frame}"] == "was":
-            self._enter_end(inside, changed)
 
     def _mark(self, node: str, changed: Marks) -> str | None:
         return changed.get(f"n:{node}") or self._marks.get(f"n:{node}")
@@ -231,15 +237,7 @@ class VisitedPath:
         for drawing in self._places.around(node):
             if start := self._places.start_of(drawing):
                 changed[f"n:{start}"] = "was"
-        self._leave_before(node, branch, changed)
-        if node not in self._works:
-            self._enter(node, changed)
-        self._works[node] = branch
-        self._guessed.discard(node)
-        changed[f"n:{node}"] = "waits" if node in self._waits else "now"
-
-    def _leave_before(self, node: str, branch: str | None, changed: Marks) -> None:
-        """Mark nodes before `node` on the same branch as done."""
+        # Nodes before it on the same branch are done.
         lines = self._places.leading[node]
         for earlier, its_branch in list(self._works.items()):
             if earlier in self._guessed:
@@ -249,6 +247,11 @@ class VisitedPath:
             calls = any(line.start == earlier and line.label == "calls" for _, line in lines)
             if over and earlier != node and not calls and earlier not in self._waits:
                 self._leave(earlier, changed)
+        if node not in self._works:
+            self._enter(node, changed)
+        self._works[node] = branch
+        self._guessed.discard(node)
+        changed[f"n:{node}"] = "waits" if node in self._waits else "now"
 
     def _leave(self, node: str, changed: Marks, mark: str = "was") -> None:
         del self._works[node]
@@ -297,18 +300,6 @@ class VisitedPath:
                 self._guessed.add(line.end)
 
     # -- events
-
-    def _mark_calls(self, node: str, event: Event, changed: Marks) -> None:
-        for call in event.get_function_calls():
-            called = (line.end for _, line in self._places.leaving[node] if line.may)
-            agent = next((key for key in called if self._places.nodes[key].name == call.name), None)
-            self._calls[call.id or ""] = key = f"n:{agent}" if agent else f"t:{node}/{call.name}"
-            changed[key] = "now"
-            if agent:
-                self._enter(agent, changed)
-        for response in event.get_function_responses():
-            if (key := self._calls.get(response.id or "")) and key[2:] not in self._works:
-                changed[key] = "was"
 
     def _settle(self, node: str, event: Event, changed: Marks) -> None:
         if event.partial:
@@ -368,19 +359,15 @@ def path_of(drawing: Drawing, events: Sequence[Event], history: Sequence[Event],
         status: `done`, `pending`, `cancelled` or `error`.
     """
     path, marks = VisitedPath(drawing), Marks()
-    turns = [*_turns(_paused_run(history)), list(events)]
+    # The run that is paused: since the user's last message that answers no interrupt.
+    starts = [number for number, event in enumerate(history) if _is_users(event) and not event.get_function_responses()]
+    turns = [*_turns(history[starts[-1] :] if starts else history), list(events)]
     for number, turn in enumerate(turns, 1):
         marks |= path.begin()
         for event in turn:
             marks |= path.feed(event)
         marks |= path.end(status if number == len(turns) else "pending")
     return marks
-
-
-def _paused_run(history: Sequence[Event]) -> Sequence[Event]:
-    """The events since the user's last message that answers no interrupt."""
-    starts = [number for number, event in enumerate(history) if _is_users(event) and not event.get_function_responses()]
-    return history[starts[-1] :] if starts else history
 
 
 def _turns(events: Sequence[Event]) -> Iterator[list[Event]]:

@@ -105,25 +105,21 @@ class SideShell:
         """Runs on the thread of the shell channel."""
         if self.runs:
             try:
-                frames = self._routed(frames)
+                session = self._kernel.session
+                identities, rest = session.feed_identities(frames, copy=False)
+                message = session.deserialize(rest, content=False, copy=False)
+                # JEP 91: else the front end has chosen a subshell.
+                if not message["header"].get("subshell_id") and self._answers(message):
+                    self._id = self._id or self._thread.manager._create_subshell()
+                    header = {**message["header"], "subshell_id": self._id}
+                    content = session.unpack(message["content"])
+                    routed = {**message, "header": header, "content": content}
+                    # Signed again: the HMAC covers the header, which has changed.
+                    parts = session.serialize(routed, ident=[bytes(identity) for identity in identities])
+                    frames = list(map(type(frames[0]), [*parts, *message["buffers"]]))
             except Exception:  # the main shell reports the error
                 logger.debug("the side shell cannot take a message", exc_info=True)
         await self._kernel.shell_channel_thread_main(frames)
-
-    def _routed(self, frames: list[Any]) -> list[Any]:
-        session = self._kernel.session
-        identities, rest = session.feed_identities(frames, copy=False)
-        message = session.deserialize(rest, content=False, copy=False)
-        # JEP 91: the front end has chosen a subshell.
-        if message["header"].get("subshell_id") or not self._answers(message):
-            return frames
-        self._id = self._id or self._thread.manager._create_subshell()
-        header = {**message["header"], "subshell_id": self._id}
-        content = session.unpack(message["content"])
-        routed = {**message, "header": header, "content": content}
-        # Signed again: the HMAC covers the header, which has changed.
-        parts = session.serialize(routed, ident=[bytes(identity) for identity in identities])
-        return list(map(type(frames[0]), [*parts, *message["buffers"]]))
 
     def _answers(self, message: Any) -> bool:
         kind = message["header"]["msg_type"]

@@ -8,7 +8,6 @@ from adk_nb import types
 from adk_nb.auth.auth_schemes import APIKey, HTTPBase
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST
-from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.view import call_arguments
 from adk_nb.notebook.view.call_arguments import VALUES_LIMIT, Schema, Schemas, call_line
 from adk_nb.notebook.view.document import (
@@ -156,15 +155,12 @@ def approval_prompt(interrupt: Interrupt) -> str:
 
 def documents(interrupt: Interrupt) -> list[tuple[str, str]]:
     """Title and text of each document that an approver must see in full; invisible characters are escaped."""
-    return [
-        (f"{one_line(with_escapes(title))}, {_line_count(text)}", with_escapes(without_known(text.rstrip("\n"))))
-        for title, text in interrupt.documents.items()
-    ]
-
-
-def _line_count(text: str) -> str:
-    count = len(text.rstrip("\n").split("\n"))
-    return "1 line" if count == 1 else f"{count:,} lines"
+    listed: list[tuple[str, str]] = []
+    for title, text in interrupt.documents.items():
+        count = len(text.rstrip("\n").split("\n"))
+        lines = "1 line" if count == 1 else f"{count:,} lines"
+        listed.append((f"{one_line(with_escapes(title))}, {lines}", with_escapes(without_known(text.rstrip("\n")))))
+    return listed
 
 
 def _prompt_line(interrupt: Interrupt) -> str:
@@ -263,7 +259,12 @@ def commands(
     """
     if interrupt.is_approval:
         is_numbered = interrupt.in_doubt or sum(open_.is_approval for open_ in among) > 1
-        return _approval_commands(interrupt, magic, is_numbered, redefined)
+        which = str(interrupt.number or repr(interrupt.id)) if is_numbered else ""
+        if not magic:
+            no = f"chat.reject({which})"
+            return no if redefined else f"chat.approve({which})", no
+        line = f"{magic} {which}".rstrip()
+        return f"{line} --{'reask' if redefined else 'yes'}", f"{line} --no"
     number = interrupt.number or 1
     if interrupt.kind == "credential":
         several = sum(open_.kind == "credential" for open_ in among) > 1
@@ -277,16 +278,6 @@ def commands(
     if oldest.id == interrupt.id and takes_words:
         return (f"{magic.replace('%confirm', '%chat', 1)} ..." if magic else "chat.ask('...')",)
     return (f"{magic} {number} ..." if magic else f"chat.answer('...', {number})",)
-
-
-def _approval_commands(interrupt: Interrupt, magic: str, numbered: bool, redefined: bool) -> tuple[str, str]:
-    number = interrupt.number or repr(interrupt.id)
-    if not magic:
-        which = number if numbered else ""
-        no = f"chat.reject({which})"
-        return no if redefined else f"chat.approve({which})", no
-    line = f"{magic} {number}" if numbered else magic
-    return f"{line} --{'reask' if redefined else 'yes'}", f"{line} --no"
 
 
 def approval_commands(interrupts: Sequence[Interrupt], magic: str, redefined: Container[str] = ()) -> tuple[str, str]:
@@ -379,24 +370,22 @@ def _request_cards(
         below: list[Block] = [Text(("Open ", Link("this page", url)))] if (url := link(interrupt)) else []
         below += [Items([Item(option) for option in interrupt.options], "1")] if interrupt.options else []
         if typed or not interrupt.has_card:
-            below.append(_command_text(_lead(interrupt), commands(interrupt, magic, among)))
+            lead = "Answer with"
+            if interrupt.kind == "credential":
+                lead = "Then paste the address it leads to into" if interrupt.auth_uri else "Type it into the field of"
+            elif interrupt.options:
+                lead = "Choose one, by its words or its number, with"
+            elif not interrupt.is_text:
+                lead = "Send it with"
+            elif not interrupt.is_approval and (expected := _expected(interrupt.schema)):
+                lead = f"Answer ({expected}) with"
+            below.append(_command_text(lead, commands(interrupt, magic, among)))
         yield Card(Span(request_line(interrupt), "strong", exact=True), tuple(below))
 
 
 def _command_text(lead: str, typed: Sequence[str]) -> Text:
     """The lines to type, behind `lead`."""
     return Text((f"{lead} ", *parts_of(joined([Span(text, "code") for text in typed], " or "))))
-
-
-def _lead(interrupt: Interrupt) -> str:
-    if interrupt.kind == "credential":
-        return "Then paste the address it leads to into" if interrupt.auth_uri else "Type it into the field of"
-    if interrupt.options:
-        return "Choose one, by its words or its number, with"
-    if not interrupt.is_text:
-        return "Send it with"
-    expected = "" if interrupt.is_approval else _expected(interrupt.schema)
-    return f"Answer ({expected}) with" if expected else "Answer with"
 
 
 _TYPES = {"boolean": "yes or no", "integer": "a whole number", "number": "a number", "array": "a list as JSON"}
@@ -414,10 +403,6 @@ def _expected(schema: Json) -> str:
 # ---- the answer
 
 
-def _value(response: Json) -> Any:
-    return answered_value(types.FunctionResponse(response=response))
-
-
 def verdict_of(interrupt: Interrupt, response: Json, place: str = "", *, is_click: bool = False) -> Verdict:
     """The verdict of an answer in its wire format."""
     verdict = _verdict(interrupt, response)
@@ -428,23 +413,20 @@ def _verdict(interrupt: Interrupt, response: Json) -> Verdict:
     if interrupt.kind == "credential":
         return Verdict("refused" if refusal(response) else "given")
     if interrupt.kind == "approval":
-        return _approval_verdict(read_answer(response))
-    value = _value(response)
+        decision = read_answer(response)
+        if not decision.confirmed:
+            reason = cleaned(decision.reason or "")
+            return Verdict("rejected", reason, remark=reason)
+        ran = "" if decision.args is None else f"ran with {call_arguments.arguments_line(decision.args)}"
+        payload = _payload_text(decision.payload)
+        note = "; ".join(filter(None, (ran, payload)))
+        return Verdict("edited" if ran else "approved", note, args=decision.args, remark=payload)
+    value = answered_value(types.FunctionResponse(response=response))
     if interrupt.kind == "node_approval" and isinstance(value, dict):
         decided = cast(Json, value)
         reason = str(decided.get("reason") or "")
         return Verdict("approved" if decided.get("confirmed") else "rejected", reason, remark=reason)
     return Verdict("answered", answer_text(value))
-
-
-def _approval_verdict(decided: ToolConfirmation) -> Verdict:
-    if not decided.confirmed:
-        reason = cleaned(decided.reason or "")
-        return Verdict("rejected", reason, remark=reason)
-    ran = "" if decided.args is None else f"ran with {call_arguments.arguments_line(decided.args)}"
-    payload = _payload_text(decided.payload)
-    note = "; ".join(filter(None, (ran, payload)))
-    return Verdict("edited" if ran else "approved", note, args=decided.args, remark=payload)
 
 
 def answer_text(value: Any) -> str:
@@ -463,7 +445,14 @@ def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
         lead = "✗ You rejected" if verdict.state == "rejected" else "✓ You approved"
         if verdict.alike:
             return _decision_on_many(lead, interrupt, verdict)
-        return Decision(lead, _call_as_decided(interrupt, verdict), _decision_details(interrupt, verdict))
+        requested, args, changed = interrupt.call.args or {}, verdict.args, Json()
+        if args is not None:
+            changed = {name: requested[name] for name in requested if args.get(name) != requested[name]}
+        was = f"(asked with {arguments_text(changed)})" if changed else ""
+        call = call_text(name_text(interrupt.call.name), arguments_text(requested if args is None else args))
+        call = _payload_line(interrupt) if interrupt.kind == "node_approval" else call
+        place = " ".join(filter(None, (verdict.place, was)))
+        return Decision(lead, call, _suffix(place, one_line(verdict.remark)))
     question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else agent_text(interrupt)
     return Decision(f"✓ You answered {question}", "", _suffix(verdict.place, one_line(verdict.note, _PROMPT)))
 
@@ -482,22 +471,6 @@ def _decision_on_many(lead: str, interrupt: Interrupt, verdict: Verdict) -> Deci
     return Decision(f"{lead} {total:,} calls of", tool, suffix, kinds)
 
 
-def _call_as_decided(interrupt: Interrupt, verdict: Verdict) -> str:
-    """The call as it was approved or rejected."""
-    if interrupt.kind == "node_approval":
-        return _payload_line(interrupt)
-    args = interrupt.call.args or {} if verdict.args is None else verdict.args
-    return call_text(name_text(interrupt.call.name), arguments_text(args))
-
-
-def _decision_details(interrupt: Interrupt, verdict: Verdict) -> str:
-    """The place of a decision, its changed arguments, and its payload or reason."""
-    requested, args = interrupt.call.args or {}, verdict.args
-    changed = {} if args is None else {name: requested[name] for name in requested if args.get(name) != requested[name]}
-    was = f"(asked with {arguments_text(changed)})" if changed else ""
-    return _suffix(" ".join(filter(None, (verdict.place, was))), one_line(verdict.remark))
-
-
 def _suffix(place: str, answer: str) -> str:
     return (f" {place}" if place else "") + (f": {answer}" if answer else "")
 
@@ -506,7 +479,14 @@ def answer_row_text(interrupt: Interrupt | None, response: types.FunctionRespons
     """The text of an answer's row; `interrupt` None: the request is unknown."""
     values = response.response or {}
     if response.name == APPROVAL_REQUEST:
-        return _decision_text(read_answer(values), name_text(interrupt.call.name) if interrupt else "the call")
+        decided, tool = read_answer(values), name_text(interrupt.call.name) if interrupt else "the call"
+        by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
+        reason = f": {cleaned(decided.reason)}" if decided.reason else ""
+        if not decided.confirmed:
+            return f"rejects {tool}{by}{reason}"
+        changed = f", with {call_arguments.arguments_line(decided.args)}" if decided.args is not None else ""
+        payload = f", {_payload_text(decided.payload)}" if decided.payload is not None else ""
+        return f"approves {tool}{by}{changed}{payload}{reason}"
     if response.name == CREDENTIAL_REQUEST:
         return "refuses the request" if refusal(values) else "answers the request"
     if interrupt and interrupt.kind == "node_approval":
@@ -520,14 +500,3 @@ def decision_origin(response: types.FunctionResponse) -> str:
         return ""
     by = read_answer(response.response or {}).by
     return f"by {one_line(by, 100)}" if by else "by a function response"
-
-
-def _decision_text(decided: ToolConfirmation, tool: str) -> str:
-    """The text of a decision's row; the same on every run."""
-    by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
-    reason = f": {cleaned(decided.reason)}" if decided.reason else ""
-    if not decided.confirmed:
-        return f"rejects {tool}{by}{reason}"
-    changed = f", with {call_arguments.arguments_line(decided.args)}" if decided.args is not None else ""
-    payload = f", {_payload_text(decided.payload)}" if decided.payload is not None else ""
-    return f"approves {tool}{by}{changed}{payload}{reason}"

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from itertools import islice
 from typing import Any, cast
 
@@ -45,7 +46,10 @@ def result_pieces(event: Event, response: types.FunctionResponse, tool: str, cap
     stored: Any = (event.custom_metadata or {}).get("shown")
     of_call: Any = cast(dict[str, Any], stored).get(response.id or "") if isinstance(stored, dict) else None
     if isinstance(of_call, list):
-        pieces += [_checked_piece(piece, tool, capacity) for piece in cast(list[Any], of_call)]
+        for piece in cast(list[Any], of_call):
+            # An event may come from a file that anybody wrote: a malformed piece is left out.
+            with suppress(AttributeError, KeyError, TypeError, ValueError):
+                pieces.append(_piece(piece, tool, capacity))
     return [piece for piece in pieces if piece]
 
 
@@ -87,7 +91,11 @@ def artifact(name: str, version: int, part: types.Part | None) -> Json:
         page = Page(data.decode("utf-8", "replace"), "")
         previews["page"] = html.for_view([page])[0]["page"]
     elif mime == "text/csv":
-        previews["html"] = html.write(_csv_table(data))
+        lines = csv.reader(io.StringIO(data[: 4 * LONG].decode("utf-8", "replace")))
+        rows: list[list[str]] = []
+        with suppress(csv.Error):
+            rows = [[one_line(cell, 80) for cell in line[:_COLUMNS]] for line in islice(lines, _ROWS + 1)]
+        previews["html"] = html.write([Table(rows[0], rows[1:])] if rows else [])
     elif mime.startswith("text/") or mime == "application/json":
         previews["text"] = shortened(cleaned(data[: 4 * LONG].decode("utf-8", "replace")), LONG)
     facts: Json = {"id": f"{name}@{version}", "name": one_line(name), "version": version, "mime": one_line(mime, 100)}
@@ -106,14 +114,6 @@ def _image(blob: types.Blob | types.FunctionResponseBlob | None, alt: str, capac
     if not capacity.reserve(len(blob.data)):
         return _note(f"{alt}: {len(blob.data):,} bytes are too many for the page; they are in the event")
     return Image(data_uri(blob.mime_type or "", blob.data), alt)
-
-
-def _checked_piece(stored: Any, tool: str, capacity: Capacity) -> Piece | None:
-    """A piece, or None if it is malformed: an event may come from a file that anybody wrote."""
-    try:
-        return _piece(stored, tool, capacity)
-    except (AttributeError, KeyError, TypeError, ValueError):
-        return None
 
 
 def _piece(stored: Json, tool: str, capacity: Capacity) -> Piece | None:
@@ -141,15 +141,6 @@ def _table(stored: Json, tool: str) -> Table:
     cut = rows > len(body) or columns > len(head)
     note = f"{len(body)} of {rows:,} rows, {min(columns, _COLUMNS)} of {columns:,} columns" if cut else ""
     return Table(head, body, note=note, title=f"table of {rows:,} row{'' if rows == 1 else 's'} from {tool}()")
-
-
-def _csv_table(data: bytes) -> list[Table]:
-    lines = csv.reader(io.StringIO(data[: 4 * LONG].decode("utf-8", "replace")))
-    try:
-        rows = [[one_line(cell, 80) for cell in line[:_COLUMNS]] for line in islice(lines, _ROWS + 1)]
-    except csv.Error:
-        rows = []
-    return [Table(rows[0], rows[1:])] if rows else []
 
 
 # ---- structured answers

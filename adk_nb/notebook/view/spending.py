@@ -136,7 +136,9 @@ class Meter:
         tokens = {"tokens": self._usage.total_tokens}
         try:
             self._cost += _cost(event)
-            self._session = self._session or _session_totals(self._before)
+            if self._session is None:
+                is_short = len(self._before) <= _MOST_PRICED
+                self._session = usage_of(self._before), cost_of(self._before) if is_short else None
             return {"op": "usage", "text": self._text(self._session), "title": self._title()} | tokens
         except MissingExtraError:
             self._hints = self._hints or not Meter.hinted
@@ -183,10 +185,6 @@ def row_usage(event: Event) -> Json | None:
     return {"text": f"{usage.total_tokens:,} tok", "title": " · ".join(parts)}
 
 
-def _session_totals(earlier: list[Event]) -> tuple[Usage, Cost | None]:
-    return usage_of(earlier), cost_of(earlier) if len(earlier) <= _MOST_PRICED else None
-
-
 def _has_usage(event: Event) -> bool:
     return next(usages_of(event), None) is not None
 
@@ -207,14 +205,13 @@ def _tokens(metadata: types.GenerateContentResponseUsageMetadata) -> Usage:
 
 
 def _cost(event: Event) -> Cost:
-    return sum((_cost_of(*entry) for entry in usages_of(event)), start=Cost())
-
-
-def _cost_of(model: str | None, metadata: types.GenerateContentResponseUsageMetadata, is_replayed: bool) -> Cost:
-    models = (one_line(model, 100),) if model else ()
-    if is_replayed:
-        return Cost(models=models, model_calls=1, replayed=1)
-    usd = price(model, metadata)
-    if usd is None:
-        return Cost(unknown=models or ("?",), models=models, model_calls=1)
-    return Cost(known_usd=usd, models=models, model_calls=1)
+    total = Cost()
+    for model, metadata, is_replayed in usages_of(event):
+        models = (one_line(model, 100),) if model else ()
+        if is_replayed:
+            total += Cost(models=models, model_calls=1, replayed=1)
+        elif (usd := price(model, metadata)) is None:
+            total += Cost(unknown=models or ("?",), models=models, model_calls=1)
+        else:
+            total += Cost(known_usd=usd, models=models, model_calls=1)
+    return total

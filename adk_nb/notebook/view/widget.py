@@ -64,14 +64,6 @@ _codes: list[ViewCode] = []
 _code_lock = threading.Lock()
 
 
-def _view_code() -> ViewCode:
-    with _code_lock:
-        # `Widget.close_all()` closes it as well; new views then need a new one.
-        if not _codes or _codes[0].comm is None:
-            _codes[:] = [ViewCode()]
-        return _codes[0]
-
-
 class LiveView(anywidget.AnyWidget):
     """One view of one run, fed with ops from any thread.
 
@@ -102,8 +94,12 @@ class LiveView(anywidget.AnyWidget):
         self._sending = threading.RLock()  # guards the order of batches, and the state after them
         self._snapshot_due = 0.0
         self._listeners: list[Callable[[Json], None]] = []
-        code = _view_code().model_id
-        super().__init__(model_id=own_id, code=code, panels=listed(), snapshot=self._state.snapshot(0))
+        with _code_lock:
+            # `Widget.close_all()` closes it as well; new views then need a new one.
+            if not _codes or _codes[0].comm is None:
+                _codes[:] = [ViewCode()]
+            code = _codes[0]
+        super().__init__(model_id=own_id, code=code.model_id, panels=listed(), snapshot=self._state.snapshot(0))
         answer_on_the_front_ends_subshell(self.comm)
         if self.comm:
             # comm's own `BaseComm.handle_msg` (comm 0.2) triggers IPython's pre_execute and post_execute for each
@@ -151,7 +147,13 @@ class LiveView(anywidget.AnyWidget):
             if not batch:
                 return
             began = time.monotonic()
-            ops = [op for op in map(self._apply, batch) if op]
+            ops: list[Json] = []
+            for op in batch:
+                try:
+                    if for_page := self._state.apply(op):
+                        ops.append(for_page)
+                except (KeyError, TypeError, AttributeError):  # one malformed op must not lose its batch
+                    logger.exception("a live view cannot show the op %r", op["op"])
             # Slow renderings come less often, so that the run keeps the interpreter lock.
             self._pause = max(self._pause_after(ops), OPS_SHARE * (time.monotonic() - began))
             self._seq += 1
@@ -200,13 +202,6 @@ class LiveView(anywidget.AnyWidget):
         self._pending.append(piece)
         self._pending_text[op["id"]] = piece
 
-    def _apply(self, op: Json) -> Json | None:
-        try:
-            return self._state.apply(op)
-        except (KeyError, TypeError, AttributeError):  # one malformed op must not lose its batch
-            logger.exception("a live view cannot show the op %r", op["op"])
-            return None
-
     def _tick(self) -> float | None:
         """Send a batch. Returns the pause before the next; None: no op is pending and the snapshot is up to date."""
         try:
@@ -248,17 +243,14 @@ class LiveView(anywidget.AnyWidget):
             # From a page, and thus from any script in it: only `True` counts.
             set_page(keeps_out=message.get("stays") is True)
         elif request := request_of(message):
-            self._answer_request(request)
+            card = self._state.cards.get(request["id"]) if request.get("what") == "call" else None
+            if card is None:
+                self._notify(request)
+            else:
+                whole = {**editable_call(card), "texts": full_values(card), "alike": full_alike_values(card)}
+                self.push({"op": "panel", "name": "call", "id": card["id"], "data": whole})
         elif kind == "ask" and self._state.box and str(message.get("text") or "").strip():
             self._notify({"kind": "ask", "text": str(message["text"])})
-
-    def _answer_request(self, request: Json) -> None:
-        card = self._state.cards.get(request["id"]) if request.get("what") == "call" else None
-        if card is None:
-            self._notify(request)
-        else:
-            whole = {**editable_call(card), "texts": full_values(card), "alike": full_alike_values(card)}
-            self.push({"op": "panel", "name": "call", "id": card["id"], "data": whole})
 
     def _answer(self, message: Json) -> None:
         with self._sending:
@@ -268,7 +260,9 @@ class LiveView(anywidget.AnyWidget):
             try:
                 answered = answer_of(card, message) if card is not None and card_is_open(card) else None
             except InputError as error:
-                self._reopen_card(str(message["id"]), str(error))
+                again = self._state.cards[str(message["id"])]["again"] + 1
+                self.push({"op": "card", "card": {"id": str(message["id"]), "note": str(error), "again": again}})
+                self.flush()
                 return
             if not answered:
                 return
@@ -276,11 +270,6 @@ class LiveView(anywidget.AnyWidget):
             self.push({"op": "card", "card": {"id": answer["id"], **outcome}})
             self.flush()
         self._notify(answer)
-
-    def _reopen_card(self, key: str, note: str) -> None:
-        again = self._state.cards[key]["again"] + 1
-        self.push({"op": "card", "card": {"id": key, "note": note, "again": again}})
-        self.flush()
 
     def _notify(self, message: Json) -> None:
         # A copy: a listener may add another one.

@@ -238,20 +238,19 @@ class RunPanels:
 
     def offers(self) -> list[Json]:
         """The op with all requests that a page may send; none if they are the same as before."""
-        new = {panel.name for panel in self._panels if panel.name not in self._offered and self._exists(panel)}
+        new: set[str] = set()
+        for panel in self._panels:
+            try:
+                if panel.name not in self._offered and panel.exists(self.run):
+                    new.add(panel.name)
+            except Exception:
+                logger.exception("the panel %r cannot say whether it exists", panel.name)
         if not new and self._offered:
             return []
         self._offered |= new
         offered = [panel for panel in self._panels if panel.name in self._offered]
         names = [name for panel in offered for name in ((panel.name,) if panel.data else ()) + (*panel.requests,)]
         return [{"op": "offers", "what": [*names, "rerun"]}]
-
-    def _exists(self, panel: Panel) -> bool:
-        try:
-            return panel.exists(self.run)
-        except Exception:
-            logger.exception("the panel %r cannot say whether it exists", panel.name)
-            return False
 
     def follow(self, step: Callable[[Follower], Collection[Json]]) -> list[Json]:
         """Call `step` with each follower; returns their ops."""

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from adk_nb.events.event import Event
@@ -46,7 +46,12 @@ def picture(drawing: Drawing, marks: Mapping[str, str] = _NONE, text: str = "") 
     """
     layout = layout_of(drawing)
     shapes = [_marked(shape, marks) for shape in _shapes(layout)]
-    title = "; ".join([_title(drawing), *_state_texts(drawing, marks)])
+    states = [_title(drawing)]
+    for mark, (_, state) in _STATES.items():  # for screen readers
+        names = [node.label for node, _ in drawing.walk() if node.kind != "end" and marks.get(f"n:{node.key}") == mark]
+        if names:
+            states.append(f"{state}: {', '.join(dict.fromkeys(names))}")
+    title = "; ".join(states)
     drawn = [shape for shape in shapes if shape["tag"] != "text" or shape["text"]]
     return Picture(drawn, round(layout.width), round(layout.height), title, text)
 
@@ -72,14 +77,6 @@ def _title(drawing: Drawing) -> str:
 # ---- marks
 
 
-def _state_texts(drawing: Drawing, marks: Mapping[str, str]) -> Iterator[str]:
-    """The states of the nodes, for screen readers."""
-    for mark, (_, text) in _STATES.items():
-        names = [node.label for node, _ in drawing.walk() if node.kind != "end" and marks.get(f"n:{node.key}") == mark]
-        if names:
-            yield f"{text}: {', '.join(dict.fromkeys(names))}"
-
-
 def _marked(shape: Shape, marks: Mapping[str, str]) -> Shape:
     key, attributes = shape["key"], shape["at"]
     mark = marks.get(f"n:{key[2:]}" if key.startswith("s:") else key, "")
@@ -103,7 +100,13 @@ def _shapes(layout: Layout, within: str = "") -> list[Shape]:
     """`within`: the key of the frame around it, and a slash."""
     shapes: list[Shape] = []
     for number, route in enumerate(layout.routes):
-        shapes += _line_shapes(route, f"e:{within}{number}")
+        key, line = f"e:{within}{number}", {"stroke_dasharray": "4 3"} if route.line.may else {}
+        path = _rounded(route.points) if route.corners else _curved(route.points, route.gap)
+        shapes.append(_shape("path", key, d=path, fill="none", stroke="currentColor", stroke_opacity=0.55, **line))
+        shapes.append(_shape("path", key, d=_head(route), fill="currentColor", fill_opacity=0.7))
+        if route.line.label:
+            x, y = route.label_at
+            shapes.append(_shape("text", key, route.line.label, x=x, y=y, font_size=11, **_MIDDLE))
     for box in layout.boxes:
         shapes += _box_shapes(box)
     return shapes
@@ -142,17 +145,6 @@ def _box_shapes(box: Box) -> list[Shape]:
             _shape("text", part, text, x=box.x, y=y + number * ROW, font_size=11, fill_opacity=0.8, **_MIDDLE)
         )
     return shapes + (_shapes(box.inside, f"{node.key}/") if box.inside else [])
-
-
-def _line_shapes(route: Route, key: str) -> list[Shape]:
-    line = {"stroke_dasharray": "4 3"} if route.line.may else {}
-    path = _rounded(route.points) if route.corners else _curved(route.points, route.gap)
-    shapes = [_shape("path", key, d=path, fill="none", stroke="currentColor", stroke_opacity=0.55, **line)]
-    shapes.append(_shape("path", key, d=_head(route), fill="currentColor", fill_opacity=0.7))
-    if route.line.label:
-        x, y = route.label_at
-        shapes.append(_shape("text", key, route.line.label, x=x, y=y, font_size=11, **_MIDDLE))
-    return shapes
 
 
 def _coordinates(*points: Point) -> str:
@@ -231,10 +223,6 @@ class _Path(Follower):
         return [{"op": "mark", "marks": marks}] if marks and self._drawing.has_picture else []
 
 
-def _has_picture(run: PanelRun) -> bool:
-    return run.agent is not None and drawing_of(run.agent).has_picture
-
-
 def _saved(run: PanelRun) -> tuple[Block, ...]:
     if not run.agent:
         return ()
@@ -242,4 +230,13 @@ def _saved(run: PanelRun) -> tuple[Block, ...]:
     return (picture(drawing, path_of(drawing, run.events, run.history, run.status)),)
 
 
-add(Panel(name="graph", title="Graph", order=40, exists=_has_picture, follow=_Path, saved=_saved))
+add(
+    Panel(
+        name="graph",
+        title="Graph",
+        order=40,
+        exists=lambda run: run.agent is not None and drawing_of(run.agent).has_picture,
+        follow=_Path,
+        saved=_saved,
+    )
+)

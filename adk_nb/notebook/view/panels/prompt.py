@@ -111,20 +111,31 @@ def _prompt(call: TracedRequest, trace: Trace) -> Prompt:
 
 
 def _system(call: TracedRequest, trace: Trace) -> list[Piece]:
-    return _pieces(_system_text(call.request.config.system_instruction), trace)
-
-
-def _tools(call: TracedRequest) -> list[ToolOffer]:
-    return [offer for tool in call.request.config.tools or () for offer in _offers(tool)]
-
-
-def _system_text(instruction: Any) -> str:
+    instruction: Any = call.request.config.system_instruction
     if instruction is None or isinstance(instruction, str):
-        return instruction or ""
+        return _pieces(instruction or "", trace)
     parts: list[Any] = getattr(instruction, "parts", None) or (
         cast(list[Any], instruction) if isinstance(instruction, list) else [instruction]
     )
-    return "\n".join(part if isinstance(part, str) else getattr(part, "text", None) or "" for part in parts)
+    texts = [part if isinstance(part, str) else getattr(part, "text", None) or "" for part in parts]
+    return _pieces("\n".join(texts), trace)
+
+
+def _tools(call: TracedRequest) -> list[ToolOffer]:
+    offers: list[ToolOffer] = []
+    for tool in call.request.config.tools or ():
+        settings: dict[str, Any] = _json(tool)
+        declarations: list[dict[str, Any]] = settings.pop("function_declarations", None) or []
+        offers += [
+            ToolOffer(
+                name=cleaned(str(function.get("name", ""))),
+                description=cleaned(str(function.get("description", ""))),
+                parameters=function.get("parameters_json_schema") or function.get("parameters"),
+            )
+            for function in declarations
+        ]
+        offers += [ToolOffer(name=name, description="", parameters=value) for name, value in settings.items()]
+    return offers
 
 
 def _ms(began: float, moment: float | None) -> float | None:
@@ -154,38 +165,21 @@ def _piece(text: str, source: str = "") -> Piece:
     return Piece(text=cleaned(text), source=source)
 
 
-def _offers(tool: Any) -> list[ToolOffer]:
-    settings: dict[str, Any] = _json(tool)
-    declarations: list[dict[str, Any]] = settings.pop("function_declarations", None) or []
-    offers = [
-        ToolOffer(
-            name=cleaned(str(function.get("name", ""))),
-            description=cleaned(str(function.get("description", ""))),
-            parameters=function.get("parameters_json_schema") or function.get("parameters"),
-        )
-        for function in declarations
-    ]
-    return offers + [ToolOffer(name=name, description="", parameters=value) for name, value in settings.items()]
-
-
 def _parts(content: types.Content, trace: Trace) -> list[MessagePart]:
-    return [
-        MessagePart(role=content.role or "user", kind=kind, text=text)
-        for part in content.parts or ()
-        for kind, text in [_kind_and_text(part, trace)]
-    ]
-
-
-def _kind_and_text(part: types.Part, trace: Trace) -> tuple[str, list[Piece]]:
-    if part.text is not None:
-        return "thought" if part.thought else "text", _pieces(part.text, trace)
-    if call := part.function_call:
-        return "call", [_piece(f"{call.name}({_arguments(call.args)})")]
-    if response := part.function_response:
-        return "result", [_piece(f"{response.name} → {json_text(response.response)}")]
-    if (blob := part.inline_data) and blob.data is not None:
-        return "data", [_piece(f"[{blob.mime_type or 'data'}, {len(blob.data):,} bytes]")]
-    return "data", [_piece(json_text(_json(part)))]
+    parts: list[MessagePart] = []
+    for part in content.parts or ():
+        if part.text is not None:
+            kind, text = "thought" if part.thought else "text", _pieces(part.text, trace)
+        elif call := part.function_call:
+            kind, text = "call", [_piece(f"{call.name}({_arguments(call.args)})")]
+        elif response := part.function_response:
+            kind, text = "result", [_piece(f"{response.name} → {json_text(response.response)}")]
+        elif (blob := part.inline_data) and blob.data is not None:
+            kind, text = "data", [_piece(f"[{blob.mime_type or 'data'}, {len(blob.data):,} bytes]")]
+        else:
+            kind, text = "data", [_piece(json_text(_json(part)))]
+        parts.append(MessagePart(role=content.role or "user", kind=kind, text=text))
+    return parts
 
 
 def _arguments(args: dict[str, Any] | None) -> str:
@@ -249,23 +243,6 @@ def _blocks(prompt: Prompt) -> list[tuple[str, list[Piece]]]:
         ("raw response", _plain(_short_json(prompt["raw"]) if prompt["raw"] else "")),
     ]
     return [(name, body) for name, body in blocks if any(piece["text"] or piece["source"] for piece in body)]
-
-
-def _in_short(calls: Sequence[TracedRequest], trace: Trace) -> list[str]:
-    """Lines for each model call: the instruction, the tools, the last message."""
-    lines: list[str] = []
-    first_with: dict[str, int] = {}
-    for number, call in enumerate(calls, 1):
-        system = _text(_system(call, trace)).strip()
-        first = first_with.setdefault(system, number)
-        contents = call.request.contents
-        last = _text(_conversation(_parts(contents[-1], trace))) if contents else ""
-        lines.append(one_line(f"{number}  {call.agent} asks {call.model}"))
-        lines += _item("system", f"as in {first}" if first < number else shortened(system, _SYSTEM))
-        lines += _item("tools", shortened(", ".join(offer["name"] for offer in _tools(call)), _TOOLS))
-        which = f"{len(contents)} messages, the last" if len(contents) > 1 else "message"
-        lines += _item(which, shortened(last, _LAST))
-    return lines
 
 
 def _item(name: str, text: str) -> list[str]:
@@ -346,7 +323,18 @@ def _saved(run: PanelRun) -> tuple[Block, ...]:
     if not calls:
         return ()
     count = f"{len(calls)} prompts" if len(calls) > 1 else "1 prompt"
-    lines = _in_short(calls[:_MOST_SAVED], run.trace)
+    lines: list[str] = []
+    first_with: dict[str, int] = {}
+    for number, call in enumerate(calls[:_MOST_SAVED], 1):
+        system = _text(_system(call, run.trace)).strip()
+        first = first_with.setdefault(system, number)
+        contents = call.request.contents
+        last = _text(_conversation(_parts(contents[-1], run.trace))) if contents else ""
+        lines.append(one_line(f"{number}  {call.agent} asks {call.model}"))
+        lines += _item("system", f"as in {first}" if first < number else shortened(system, _SYSTEM))
+        lines += _item("tools", shortened(", ".join(offer["name"] for offer in _tools(call)), _TOOLS))
+        which = f"{len(contents)} messages, the last" if len(contents) > 1 else "message"
+        lines += _item(which, shortened(last, _LAST))
     return (text_fold(f"{count}, shortened", lines, len(calls) - _MOST_SAVED),)
 
 

@@ -7,13 +7,9 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.notebook.view import results
 from adk_nb.notebook.view.event_text import StateTexts
-from adk_nb.notebook.view.panels import Follower, Json, Panel, PanelRun, add
+from adk_nb.notebook.view.panels import Data, Follower, Json, Panel, PanelRun, add
 from adk_nb.notebook.view.plain_text import LONG, bounded_json
 from adk_nb.redaction import redacted
-
-
-def _of_row(run: PanelRun, row: str) -> list[Any] | None:
-    return [_as_json(event) for event in run.rows.get(row, ())] or None
 
 
 def _log(run: PanelRun, _: str) -> str:
@@ -26,7 +22,11 @@ def _as_json(event: Event, limit: int = 2_000) -> Any:
     return bounded_json(redacted(dumped), limit)
 
 
-add(Panel(name="events", title="Events", order=10, requests={"event": _of_row, "log": _log}))
+_REQUESTS: dict[str, Data] = {
+    "event": lambda run, row: [_as_json(event) for event in run.rows.get(row, ())] or None,
+    "log": _log,
+}
+add(Panel(name="events", title="Events", order=10, requests=_REQUESTS))
 
 
 def _values(run: PanelRun, _: str) -> list[dict[str, Any]]:

@@ -101,30 +101,20 @@ def bars(events: Iterable[Event], trace: Trace | None = None) -> list[Bar]:
     """
     complete = [event for event in events if not event.partial and event.author != NOTEBOOK]
     trace = trace or Trace()
-    works = [*_from_trace(trace), *_from_events(complete, trace)]
+    works: list[_Work] = []
+    for request in trace.requests:
+        place = request.agent, request.branch, request.path, request.began, request.within, request.first
+        work = _Work("model", request.model, *place, end=request.ended, event=request.event_id)
+        works.append(replace(work, error=request.error, number=request.number))
+    for call in trace.tools:
+        if call.tool not in _INTERNAL:
+            work = _Work("tool", call.tool, call.agent, call.branch, call.path, call.began, call.within)
+            works.append(replace(work, end=call.ended, call=call.call_id, error=call.error, number=call.number))
+    works += _from_events(complete, trace)
     if not works:
         return []
     start = min([work.begin for work in works] + [event.timestamp for event in complete[:1]])
     return [work.bar(start) for work in _grouped_by_agent(works)]
-
-
-def _from_trace(trace: Trace) -> Iterator[_Work]:
-    for request in trace.requests:
-        work = _Work(
-            "model",
-            request.model,
-            request.agent,
-            request.branch,
-            request.path,
-            request.began,
-            request.within,
-            request.first,
-        )
-        yield replace(work, end=request.ended, event=request.event_id, error=request.error, number=request.number)
-    for call in trace.tools:
-        if call.tool not in _INTERNAL:
-            work = _Work("tool", call.tool, call.agent, call.branch, call.path, call.began, call.within)
-            yield replace(work, end=call.ended, call=call.call_id, error=call.error, number=call.number)
 
 
 def _from_events(events: Sequence[Event], trace: Trace) -> list[_Work]:
@@ -371,10 +361,6 @@ def _row(bar: Bar, number: int, names: int, length: float, *, with_times: bool) 
 # ---- the panel
 
 
-def _of_run(run: PanelRun, _: str) -> list[Bar]:
-    return bars(run.events, run.trace)
-
-
 def _saved(run: PanelRun) -> tuple[Block, ...]:
     """The order of the calls, without times."""
     steps = [Bar({**bar, "name": without_port(bar["name"])}) for bar in in_steps(bars(run.events, run.trace))]
@@ -383,4 +369,4 @@ def _saved(run: PanelRun) -> tuple[Block, ...]:
     return (text_fold("order of calls", steps_as_text(steps[:_MOST_SAVED]), len(steps) - _MOST_SAVED),)
 
 
-add(Panel(name="waterfall", title="Waterfall", order=20, data=_of_run, saved=_saved))
+add(Panel(name="waterfall", title="Waterfall", order=20, data=lambda run, _: bars(run.events, run.trace), saved=_saved))

@@ -182,10 +182,10 @@ def terminal_lines(lines: Iterable[tuple[str, bool]]) -> Html:
 
 def visible_text(markup: str) -> str:
     """The visible text of markup made here, with formulas as TeX between dollar signs."""
-    return html.unescape(_TAG.sub("", _FORMULA.sub(_in_dollars, markup)))
 
+    def in_dollars(match: re.Match[str]) -> str:
+        if match["code"]:
+            return match["code"]
+        return f"${match['inline']}$" if match["inline"] else f"$${match['display']}$$"
 
-def _in_dollars(match: re.Match[str]) -> str:
-    if match["code"]:
-        return match["code"]
-    return f"${match['inline']}$" if match["inline"] else f"$${match['display']}$$"
+    return html.unescape(_TAG.sub("", _FORMULA.sub(in_dollars, markup)))

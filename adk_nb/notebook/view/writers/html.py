@@ -127,8 +127,12 @@ def _(block: doc.Image) -> Iterable[str]:
 
 @_parts.register
 def _(block: doc.Picture) -> Iterable[str]:
-    size = (block.width, block.height)
-    return [svg(map(_safe_shape, block.shapes), size, cleaned(block.title), block.least, block.font_size)]
+    shapes: list[Shape] = []
+    for shape in block.shapes:
+        attributes = {name: cleaned(value) for name, value in shape["at"].items()}
+        texts = {name: cleaned(shape[name]) for name in ("text", "tip") if shape.get(name)}
+        shapes.append({"tag": shape["tag"], "at": attributes, **texts})
+    return [svg(shapes, (block.width, block.height), cleaned(block.title), block.least, block.font_size)]
 
 
 @_parts.register
@@ -169,12 +173,6 @@ def _(block: doc.Section) -> Iterable[str]:
 @_parts.register
 def _(block: doc.Only) -> Iterable[str]:
     return [write(block.blocks) if "text/html" in block.forms else ""]
-
-
-def _safe_shape(shape: Shape) -> Shape:
-    attributes = {name: cleaned(value) for name, value in shape["at"].items()}
-    texts = {name: cleaned(shape[name]) for name in ("text", "tip") if shape.get(name)}
-    return {"tag": shape["tag"], "at": attributes, **texts}
 
 
 def _code(part: Inline) -> Html:

@@ -97,7 +97,16 @@ class _Page:
         self._drawings += tag == "svg"
         self._unseen += self._is_unseen(tag)
         if self._is_written(tag):
-            self.pieces.append(f"<{tag}{_attribute_text(tag, attributes)}>")
+            allowed = {name: value for name, value in attributes.items() if name in ATTRIBUTES or _ARIA.fullmatch(name)}
+            href = attributes.get("href", "").strip()
+            if tag == "a" and is_safe_link(href):
+                allowed |= {"href": href, "rel": "noopener noreferrer"}
+            if tag == "use" and href.startswith("#"):
+                allowed["href"] = href
+            if tag == "img" and _PICTURE.match(attributes.get("src", "")):
+                allowed["src"] = attributes["src"]
+            attribute_text = "".join(f' {name}="{html.escape(value)}"' for name, value in allowed.items())
+            self.pieces.append(f"<{tag}{attribute_text}>")
 
     def end(self, tag: str) -> None:
         """Write the end tag of a written element. lxml calls it."""
@@ -121,15 +130,3 @@ class _Page:
 
     def _is_written(self, tag: str) -> bool:
         return tag in TAGS and not self._unseen
-
-
-def _attribute_text(tag: str, attributes: Mapping[str, str]) -> str:
-    allowed = {name: value for name, value in attributes.items() if name in ATTRIBUTES or _ARIA.fullmatch(name)}
-    href = attributes.get("href", "").strip()
-    if tag == "a" and is_safe_link(href):
-        allowed |= {"href": href, "rel": "noopener noreferrer"}
-    if tag == "use" and href.startswith("#"):
-        allowed["href"] = href
-    if tag == "img" and _PICTURE.match(attributes.get("src", "")):
-        allowed["src"] = attributes["src"]
-    return "".join(f' {name}="{html.escape(value)}"' for name, value in allowed.items())

@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb.notebook.view import document as doc
 from adk_nb.notebook.view.document import Block, Inline, Line, parts_of
 from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened
-from adk_nb.notebook.view.writers.mathematics import Formula, formula_at
+from adk_nb.notebook.view.writers.mathematics import formula_at
 from adk_nb.notebook.view.writers.text import CELL, safe, single_blanks
 
 _BEGINS = re.compile(r"^(\d{0,9})([#+=-]|(?<=\d)[.)])")
@@ -35,10 +35,8 @@ def _inline(part: Inline) -> str:
         return f"[{markdown_line(text)}](<{part.url}>)" if is_safe_link(part.url) else markdown_line(text)
     if isinstance(part, str) or not text.strip():
         return markdown_line(text)
-    return _inline_code(text) if part.style == "code" else _STYLES.get(part.style, "{}").format(markdown_line(text))
-
-
-def _inline_code(text: str) -> str:
+    if part.style != "code":
+        return _STYLES.get(part.style, "{}").format(markdown_line(text))
     return f"<code>{_as_entities(text)}</code>" if _RISKY.search(text) or {"|", "`"} & set(text) else f"`{text}`"
 
 
@@ -190,16 +188,14 @@ def markdown_safe(text: str) -> str:
     while match := _SOURCE.search(text, position):
         parts.append(text[position : match.start()])
         drawn = formula_at(text, match.start()) if match[0][0] in "$\\" else None
-        parts.append(_formula_source(drawn) if drawn else _safe_source(match))
+        if drawn:  # in dollar signs, which most renderers know; `<` is replaced, so that others read no tag
+            delimiter = "$$" if drawn.display else "$"
+            tex = drawn.tex.replace("<", "\\lt ").replace(">", "\\gt ")
+            parts.append(f"{delimiter}{tex}{delimiter}")
+        else:
+            parts.append(_safe_source(match))
         position = drawn.end if drawn else match.end()
     return "".join([*parts, text[position:]])
-
-
-def _formula_source(formula: Formula) -> str:
-    """A formula in dollar signs, which most renderers know; `<` is replaced, so that others read no tag."""
-    delimiter = "$$" if formula.display else "$"
-    tex = formula.tex.replace("<", "\\lt ").replace(">", "\\gt ")
-    return f"{delimiter}{tex}{delimiter}"
 
 
 def markdown_line(text: str) -> str:

@@ -22,7 +22,7 @@ from adk_nb.notebook.view.writers.elements import (
     escaped,
     formula,
 )
-from adk_nb.notebook.view.writers.mathematics import Formula, formula_at
+from adk_nb.notebook.view.writers.mathematics import formula_at
 
 MAX_RENDERED = 32_000
 """Characters; a longer text is displayed as plain text."""
@@ -126,30 +126,24 @@ def _unwrap_empty_lists(state: StateCore) -> None:
     tokens, result = state.tokens, list[Token]()
     index = 0
     while index < len(tokens):
-        end = _end_of_empty_list(tokens, index)
-        result += _paragraph(tokens[index:end]) if end else [tokens[index]]
-        index = end or index + 1
+        end = index + 1
+        if tokens[index].type in _LIST_OPEN:
+            while tokens[end].type in ("list_item_open", "list_item_close"):
+                end += 1
+        if tokens[index].type not in _LIST_OPEN or tokens[end].type not in _LIST_CLOSE:
+            result.append(tokens[index])
+            index += 1
+            continue
+        items = tokens[index : end + 1]
+        markers = "\n".join(token.info + token.markup for token in items if token.type == "list_item_open")
+        level, lines = items[0].level, items[0].map
+        result += [
+            Token("paragraph_open", "p", 1, map=lines, level=level, block=True),
+            Token("inline", "", 0, map=lines, level=level + 1, content=markers, children=[], block=True),
+            Token("paragraph_close", "p", -1, level=level, block=True),
+        ]
+        index = end + 1
     state.tokens = result
-
-
-def _end_of_empty_list(tokens: Sequence[Token], start: int) -> int:
-    """The index after the list that opens at `start` if all its items are empty; else 0."""
-    if tokens[start].type not in _LIST_OPEN:
-        return 0
-    index = start + 1
-    while tokens[index].type in ("list_item_open", "list_item_close"):
-        index += 1
-    return index + 1 if tokens[index].type in _LIST_CLOSE else 0
-
-
-def _paragraph(items: Sequence[Token]) -> list[Token]:
-    markers = "\n".join(token.info + token.markup for token in items if token.type == "list_item_open")
-    level, lines = items[0].level, items[0].map
-    return [
-        Token("paragraph_open", "p", 1, map=lines, level=level, block=True),
-        Token("inline", "", 0, map=lines, level=level + 1, content=markers, children=[], block=True),
-        Token("paragraph_close", "p", -1, level=level, block=True),
-    ]
 
 
 _LIST_OPEN = ("ordered_list_open", "bullet_list_open")
@@ -171,30 +165,27 @@ def _math_inline(state: StateInline, silent: bool) -> bool:
 
 def _math_block(state: StateBlock, start: int, last: int, silent: bool) -> bool:
     """Parse a formula on lines of its own before lists and headings, which it may resemble."""
-    # CommonMark: four columns of indent make a code block.
-    block = _on_own_lines(state, start, last) if state.sCount[start] - state.blkIndent < 4 else None
-    if not block:
-        return False
-    if not silent:
-        match, end = block
-        token = state.push("math_block", "", 0)
-        token.content, token.map = match.tex, [start, end]
-        state.line = end
-    return True
-
-
-def _on_own_lines(state: StateBlock, start: int, last: int) -> tuple[Formula, int] | None:
     first = state.src[state.bMarks[start] + state.tShift[start] : state.eMarks[start]]
     closing = {"$$": "$$", "\\[": "\\]"}.get(first[:2])
-    if not closing:
-        return None
+    # CommonMark: four columns of indent make a code block.
+    if not closing or state.sCount[start] - state.blkIndent >= 4:
+        return False
     # Bounded: otherwise each unclosed `$$` would be searched to the end of the text, which is quadratic.
     for line in range(start, min(last, start + _MOST_LINES)):
-        if state.getLines(line, line + 1, 0, False).rstrip().endswith(closing) and (line > start or len(first) > 3):
-            text = state.getLines(start, line + 1, state.blkIndent, False).strip()
-            match = formula_at(text, 0)
-            return (match, line + 1) if match and match.end == len(text) else None
-    return None
+        if not state.getLines(line, line + 1, 0, False).rstrip().endswith(closing) or (
+            line == start and len(first) < 4
+        ):
+            continue
+        text = state.getLines(start, line + 1, state.blkIndent, False).strip()
+        match = formula_at(text, 0)
+        if match is None or match.end != len(text):
+            return False
+        if not silent:
+            token = state.push("math_block", "", 0)
+            token.content, token.map = match.tex, [start, line + 1]
+            state.line = line + 1
+        return True
+    return False
 
 
 _MOST_LINES = 100
@@ -258,7 +249,11 @@ def completed(text: str, *, is_code: bool = False) -> str:
     """Unfinished markdown without an end that may become markup, and with its open marks closed."""
     if is_code:
         return _UNFINISHED_FENCE.sub("", text)
-    text = _as_table(_without_an_open_end(text))
+    text = _without_an_open_end(text)
+    head = text.rpartition("\n\n")[2]
+    if head.startswith("|") and "\n" not in head.strip():  # the head of a table needs a delimiter row
+        cells = head.strip().removesuffix("|").count("|")
+        text = f"{text.rstrip()}{'' if head.rstrip().endswith('|') else ' |'}\n{'|---' * cells}|"
     return text.rstrip() + _closing_marks(text.rpartition("\n")[2])
 
 
@@ -271,15 +266,6 @@ def _without_an_open_end(text: str) -> str:
             return text[: begin.start()]
         position = match.end if match else begin.end()
     return text[:position] + _UNFINISHED.sub("", text[position:])
-
-
-def _as_table(text: str) -> str:
-    """`text` with a delimiter row if it ends with the head of a table."""
-    head = text.rpartition("\n\n")[2]
-    if not head.startswith("|") or "\n" in head.strip():
-        return text
-    cells = head.strip().removesuffix("|").count("|")
-    return f"{text.rstrip()}{'' if head.rstrip().endswith('|') else ' |'}\n{'|---' * cells}|"
 
 
 def _closing_marks(line: str) -> str:

@@ -110,15 +110,10 @@ def is_drawable(tex: str) -> bool:
     """True for TeX of allowed commands with balanced braces that resembles no other markup."""
     if not tex or len(tex) > MAX_TEX or _EMPTY_LINE.search(tex) or _OTHER_MARKUP.search(tex):
         return False
-    is_known = all(name in _COMMANDS if name else sign in _SIGNS for name, sign in _COMMAND.findall(tex))
-    return (
-        is_known
-        and all(environment.rstrip("*") in _ENVIRONMENTS for environment in _ENVIRONMENT.findall(tex))
-        and _is_balanced(tex)
-    )
-
-
-def _is_balanced(tex: str) -> bool:
+    if not all(name in _COMMANDS if name else sign in _SIGNS for name, sign in _COMMAND.findall(tex)):
+        return False
+    if not all(environment.rstrip("*") in _ENVIRONMENTS for environment in _ENVIRONMENT.findall(tex)):
+        return False
     depth = 0
     for brace in re.findall(r"\\.|[{}]", tex, re.DOTALL):
         depth += {"{": 1, "}": -1}.get(brace, 0)

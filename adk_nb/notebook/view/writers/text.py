@@ -37,12 +37,12 @@ def single_blanks(text: str) -> str:
 
 
 def _line(line: Line) -> str:
-    return "".join(_linked(part) if isinstance(part, doc.Link) else safe(part) for part in parts_of(line))
-
-
-def _linked(link: doc.Link) -> str:
-    text, url = safe(link), cleaned(link.url)
-    return text if text == url else f"{text} {url}"
+    texts: list[str] = []
+    for part in parts_of(line):
+        text = safe(part)
+        url = cleaned(part.url) if isinstance(part, doc.Link) else text
+        texts.append(text if text == url else f"{text} {url}")
+    return "".join(texts)
 
 
 def _all_lines(blocks: Sequence[Block]) -> list[str]:
@@ -153,7 +153,11 @@ def _table(table: doc.Table) -> Iterator[str]:
     lines = [[_cell(cell) for cell in line] for line in ([table.head] if table.head else []) + list(table.rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(lines[0]) if lines else 0)]
     if table.width is not None:
-        widths = _narrowed(widths, table.width - len(_GAP) * (len(widths) - 1))
+        # The widest columns are cut to one size; none below `_NARROW`.
+        most, limit = table.width - len(_GAP) * (len(widths) - 1), max(widths, default=0)
+        while limit > _NARROW and sum(min(width, limit) for width in widths) > most:
+            limit -= 1
+        widths = [min(width, limit) for width in widths]
     if table.head:
         lines.insert(1, ["-" * width for width in widths])
     for line in lines:
@@ -163,11 +167,3 @@ def _table(table: doc.Table) -> Iterator[str]:
 
 def _cell(line: Line) -> str:
     return shortened(_line(line).strip(" "), CELL)  # other blanks indent
-
-
-def _narrowed(widths: list[int], most: int) -> list[int]:
-    """`widths` with the widest ones cut to one size, so that their sum is `most`; none below `_NARROW`."""
-    limit = max(widths, default=0)
-    while limit > _NARROW and sum(min(width, limit) for width in widths) > most:
-        limit -= 1
-    return [min(width, limit) for width in widths]
