@@ -71,21 +71,16 @@ def _skills(agent: Any, prefix: str) -> Iterator[Any]:
         tags=["agent"],
     )
     yield own
-    for name, description in _tools_of(agent):
+    for tool in getattr(agent, "tools", None) or ():
+        name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
+        # The tools of a toolset are not listed, as that may need a connection.
+        if isinstance(tool, BaseToolset) or not name:
+            continue
+        text = getattr(tool, "description", None) or getattr(tool, "__doc__", None) or ""
+        description = without_known(text.strip().partition("\n\n")[0] or name)
         yield a2a_types().AgentSkill(id=f"{own.id}.{name}", name=name, description=description, tags=["tool"])
     for member in getattr(agent, "sub_agents", ()):
         yield from _skills(member, f"{own.id}.")
-
-
-def _tools_of(agent: Any) -> Iterator[tuple[str, str]]:
-    """Name and description of the agent's tools; those of a toolset are not listed, as that may need a connection."""
-    for tool in getattr(agent, "tools", None) or ():
-        if isinstance(tool, BaseToolset):
-            continue
-        name = getattr(tool, "name", None) or getattr(tool, "__name__", None)
-        description = getattr(tool, "description", None) or getattr(tool, "__doc__", None) or ""
-        if name:
-            yield name, without_known(description.strip().partition("\n\n")[0] or name)
 
 
 def load_card(source: Any) -> Any:

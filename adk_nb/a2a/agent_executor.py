@@ -100,24 +100,24 @@ class _TaskRun:
             session = await self._session(runner)
             open_ = self._open_interrupts(session)
             message = self._message(open_)
-            await self._follow(runner, message)
+            await self._stream(runner, message)
+            open_ = self._open_interrupts(await self._session(runner))
+            if self.stop.is_set():
+                await self._updates.state("CANCELED")
+            elif self._failure:
+                await self._updates.failed(self._failure)
+            elif not open_:
+                await self._updates.state("COMPLETED")
+            elif [interrupt.id for interrupt in open_] != self._published:
+                await self._updates.waiting(open_)
         except InputError as error:
-            await self._refuse(runner, error)
+            # The message is refused; a task that waited for an answer still waits.
+            still_waits = self._was_waiting and not self._has_begun
+            open_ = self._open_interrupts(await self._session(runner)) if still_waits else []
+            await (self._updates.waiting(open_, str(error)) if open_ else self._updates.failed(str(error)))
         except Exception as error:
             logger.warning("A2A task %s failed: %s: %s", self._context.task_id, type(error).__name__, error)
             await self._updates.failed(self._failure or str(error) or type(error).__name__)
-
-    async def _follow(self, runner: Runner, message: types.Content) -> None:
-        await self._stream(runner, message)
-        open_ = self._open_interrupts(await self._session(runner))
-        if self.stop.is_set():
-            await self._updates.state("CANCELED")
-        elif self._failure:
-            await self._updates.failed(self._failure)
-        elif not open_:
-            await self._updates.state("COMPLETED")
-        elif [interrupt.id for interrupt in open_] != self._published:
-            await self._updates.waiting(open_)
 
     async def _stream(self, runner: Runner, message: types.Content) -> None:
         """Run the agent, and publish its events."""
@@ -137,20 +137,15 @@ class _TaskRun:
             async with aclosing(events):
                 async for event in events:
                     self._has_begun = True
-                    self._note_failure(event)
+                    # The error of the run is that of the last event, since an agent may answer after a failed one; an
+                    # error inside a called agent (`isolation_scope`) is its tool's result.
+                    if not (event.partial or event.isolation_scope):
+                        self._failure = (event.error_message or event.error_code) if event.error_code else ""
                     await self._note_waiting(event, runner)
                     await self._updates.event(event)
                     await self._updates.files(event, runner, session)
         finally:
             self.is_running = False
-
-    def _note_failure(self, event: Event) -> None:
-        """Note the run's error: that of the last event, since an agent may answer after a failed one.
-
-        An error inside a called agent (`isolation_scope`) is its tool's result.
-        """
-        if not (event.partial or event.isolation_scope):
-            self._failure = (event.error_message or event.error_code) if event.error_code else ""
 
     async def _note_waiting(self, event: Event, runner: Runner) -> None:
         """Publish that the run waits, or works again: the runner of a notebook waits in the run, for its cards."""
@@ -164,11 +159,6 @@ class _TaskRun:
             if open_ids.isdisjoint(self._published):
                 await self._updates.state("WORKING")
                 self._published = []
-
-    async def _refuse(self, runner: Runner, error: InputError) -> None:
-        """Tell the client why its message is refused; a task that waited for an answer still waits."""
-        open_ = self._open_interrupts(await self._session(runner)) if self._was_waiting and not self._has_begun else []
-        await (self._updates.waiting(open_, str(error)) if open_ else self._updates.failed(str(error)))
 
     @property
     def _was_waiting(self) -> bool:

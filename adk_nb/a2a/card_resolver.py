@@ -34,7 +34,14 @@ async def resolve_card(source: Any, http: Any, seconds: float) -> Any:
     failures: list[str] = []
     for url in _candidates(source):
         try:
-            return _checked(await _fetch(url, http, seconds), url)
+            with translated_errors(url, seconds):
+                response = await http.get(url, headers={"Accept": "application/json"})
+                response.raise_for_status()
+            try:
+                card = parse_card(response.json())
+            except ValueError as error:
+                raise ValueError(f"{public_url(url)!r} did not return an agent card: {error}") from error
+            return _checked(card, url)
         except A2AConnectionError:
             raise  # no other path of that server would answer
         except (A2AClientError, ValueError) as error:
@@ -55,20 +62,15 @@ def _candidates(source: str) -> Iterator[str]:
         yield parts._replace(path=path.rstrip("/") + card_path, fragment="").geturl()
 
 
-async def _fetch(url: str, http: Any, seconds: float) -> Any:
-    with translated_errors(url, seconds):
-        response = await http.get(url, headers={"Accept": "application/json"})
-        response.raise_for_status()
-    try:
-        return parse_card(response.json())
-    except ValueError as error:
-        raise ValueError(f"{public_url(url)!r} did not return an agent card: {error}") from error
-
-
 def _checked(card: Any, url: str | None) -> Any:
     """`card` with only the interfaces that can be called. `url`: of the card; None: it is the author's file."""
     interfaces = list(card.supported_interfaces)
-    usable = [interface for interface in interfaces if interface.protocol_binding in BINDINGS and _is_spoken(interface)]
+    spoken = tuple(f"{version}." for version in VERSIONS)  # `1.0` and `1.0.3`
+    usable = [
+        interface
+        for interface in interfaces
+        if interface.protocol_binding in BINDINGS and f"{interface.protocol_version or VERSIONS[0]}.".startswith(spoken)
+    ]
     if not usable:
         offered = [f"{each.protocol_binding} {each.protocol_version}".strip() for each in interfaces]
         raise AgentCardResolutionError(
@@ -85,11 +87,6 @@ def _checked(card: Any, url: str | None) -> Any:
     del card.supported_interfaces[:]
     card.supported_interfaces.extend(same_origin)
     return card
-
-
-def _is_spoken(interface: Any) -> bool:
-    version = interface.protocol_version or VERSIONS[0]
-    return any(version == spoken or version.startswith(f"{spoken}.") for spoken in VERSIONS)
 
 
 def _origin(url: str) -> tuple[str, str, int | None]:

@@ -48,39 +48,28 @@ def _certificates() -> ssl.SSLContext:
     return _httpx().create_ssl_context(trust_env=False)
 
 
-async def _bounded(chunks: Any, *, is_packed: bool) -> AsyncGenerator[bytes, None]:
-    """The chunks of a reply; raises an error after `MAX_BYTES`, or if the reply is compressed."""
-    if is_packed:
-        raise _httpx().DecodingError("the reply is compressed, which was not requested, so its size is unknown")
-    remaining = MAX_BYTES
-    async for chunk in chunks:
-        remaining -= len(chunk)
-        if remaining < 0:
-            raise _httpx().DecodingError(f"the reply has more than {MAX_BYTES} bytes")
-        yield chunk
-
-
 @cache
-def _bounded_stream() -> type[Any]:
-    """The class of replies that end with an error if they are too long."""
+def _bounded_transport() -> type[Any]:
+    """The class of transports whose replies are bounded."""
 
     class BoundedStream(_httpx().AsyncByteStream):
         def __init__(self, stream: Any, *, is_packed: bool) -> None:
             self._stream = stream
             self._is_packed = is_packed
 
-        def __aiter__(self) -> AsyncGenerator[bytes, None]:
-            return _bounded(self._stream, is_packed=self._is_packed)
+        async def __aiter__(self) -> AsyncGenerator[bytes, None]:
+            """The chunks; raises an error after `MAX_BYTES`, or if the reply is compressed."""
+            if self._is_packed:
+                raise _httpx().DecodingError("the reply is compressed, which was not requested, so its size is unknown")
+            remaining = MAX_BYTES
+            async for chunk in self._stream:
+                remaining -= len(chunk)
+                if remaining < 0:
+                    raise _httpx().DecodingError(f"the reply has more than {MAX_BYTES} bytes")
+                yield chunk
 
         async def aclose(self) -> None:
             await self._stream.aclose()
-
-    return BoundedStream
-
-
-@cache
-def _bounded_transport() -> type[Any]:
-    """The class of transports whose replies are bounded."""
 
     class BoundedTransport(_httpx().AsyncBaseTransport):
         def __init__(self) -> None:
@@ -89,7 +78,7 @@ def _bounded_transport() -> type[Any]:
         async def handle_async_request(self, request: Any) -> Any:
             response = await self._transport.handle_async_request(request)
             is_packed = "content-encoding" in response.headers
-            response.stream = _bounded_stream()(response.stream, is_packed=is_packed)
+            response.stream = BoundedStream(response.stream, is_packed=is_packed)
             return response
 
         async def aclose(self) -> None:
@@ -117,10 +106,22 @@ def translated_errors(url: str, seconds: float) -> Generator[None, None, None]:
 
 def _error_of(error: BaseException, url: str, seconds: float) -> A2AClientError:
     httpx = _httpx()
-    cause: Any = next(_causes(error, httpx.HTTPError, httpx.InvalidURL, TimeoutError), error)
+    # a2a-sdk wraps httpx's errors: the cause has the status.
+    cause: Any = error
+    while cause is not None and not isinstance(cause, httpx.HTTPError | httpx.InvalidURL | TimeoutError):
+        cause = cause.__cause__
+    cause = error if cause is None else cause
     reason = hidden(" ".join(str(cause).split()))[:300] or type(cause).__name__
     if isinstance(cause, httpx.HTTPStatusError):
-        return A2AClientError(_status_message(cause.response, url))
+        status = cause.response.status_code
+        if status in (401, 403):
+            return A2AClientError(f"{url!r} refused access: HTTP {status}; RemoteA2aAgent(token=...) sends a token")
+        try:
+            body = redacted_excerpt(cause.response.text)
+        except httpx.StreamError:  # not read
+            body = ""
+        details = "; ".join(filter(None, (" ".join(body.split())[:200], redirect_hint(cause.response))))
+        return A2AClientError(f"{url!r} answered HTTP {status}" + (f": {details}" if details else ""))
     if isinstance(cause, httpx.ConnectError | httpx.ConnectTimeout | httpx.InvalidURL | httpx.UnsupportedProtocol):
         return A2AConnectionError(f"{url!r} was not reached: {reason}; is the server of that agent running there?")
     if isinstance(cause, httpx.TimeoutException | TimeoutError):
@@ -129,23 +130,3 @@ def _error_of(error: BaseException, url: str, seconds: float) -> A2AClientError:
     if isinstance(cause, httpx.TransportError):
         return A2AConnectionError(f"the connection to {url!r} was lost: {reason}")
     return A2AClientError(f"{url!r} answered: {reason}")
-
-
-def _causes(error: BaseException | None, *kinds: type[BaseException]) -> Generator[BaseException, None, None]:
-    while error is not None:
-        if isinstance(error, kinds):
-            yield error
-        # a2a-sdk wraps httpx's errors: the cause has the status.
-        error = error.__cause__
-
-
-def _status_message(response: Any, url: str) -> str:
-    status = response.status_code
-    if status in (401, 403):
-        return f"{url!r} refused access: HTTP {status}; RemoteA2aAgent(token=...) sends a token"
-    try:
-        body = redacted_excerpt(response.text)
-    except _httpx().StreamError:  # not read
-        body = ""
-    details = "; ".join(filter(None, (" ".join(body.split())[:200], redirect_hint(response))))
-    return f"{url!r} answered HTTP {status}" + (f": {details}" if details else "")

@@ -5,6 +5,7 @@ Text, files and data are what the protocol has. Function calls and responses tra
 
 import mimetypes
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -34,8 +35,10 @@ def to_a2a_part(part: types.Part) -> Any | None:
     if part.text:
         return a2a.Part(text=part.text)
     if (blob := part.inline_data) and blob.data is not None:
-        if blob.mime_type == _JSON and (value := _read_json(blob.data)) is not None:
-            return data_part(value)
+        if blob.mime_type == _JSON:
+            with suppress(ValueError):
+                if (value := from_json(blob.data)) is not None:
+                    return data_part(value)
         # A2A 1.0: a part is one of text, raw, url and data; raw is base64 on the wire.
         return a2a.Part(raw=blob.data, media_type=blob.mime_type or _BYTES, filename=blob.display_name or "")
     if (file := part.file_data) and file.file_uri:
@@ -68,13 +71,6 @@ def response_part(response: types.FunctionResponse) -> Any:
     """A function response as an A2A part."""
     value = response.model_dump(mode="json", by_alias=True, exclude_none=True)
     return data_part(value, **{TYPE: FUNCTION_RESPONSE})
-
-
-def _read_json(data: bytes) -> Any:
-    try:
-        return from_json(data)
-    except ValueError:
-        return None
 
 
 # ---- A2A's as ours
@@ -110,32 +106,28 @@ def _join(ours: list[types.Part], pieces: list[str]) -> None:
 
 def _from_a2a_part(part: Any) -> types.Part:
     kind = part.WhichOneof("content")
-    if kind == "data":
-        return _from_data(part)
     if kind == "raw":
         blob = types.Blob(data=part.raw, mime_type=_media_type(part), display_name=part.filename or None)
         return types.Part(inline_data=blob)
     if kind == "url":
         file = types.FileData(file_uri=part.url, mime_type=_media_type(part), display_name=part.filename or None)
         return types.Part(file_data=file)
-    return types.Part(text=part.text, thought=True if metadata_of(part).get(THOUGHT) is True else None)
+    if kind != "data":
+        return types.Part(text=part.text, thought=True if metadata_of(part).get(THOUGHT) is True else None)
+    # ADK marks calls and responses in the metadata, because A2A has no part for them.
+    value, mark = data_of(part), metadata_of(part).get(TYPE)
+    try:
+        if mark == FUNCTION_CALL:
+            return types.Part(function_call=types.FunctionCall.model_validate(value))
+        if mark == FUNCTION_RESPONSE:
+            return types.Part(function_response=types.FunctionResponse.model_validate(value))
+    except ValidationError as error:
+        raise InputError(f"the data {value!r:.80} is marked as a {mark}, but is not a valid one") from error
+    return types.Part(text=to_json(value).decode())
 
 
 def _media_type(part: Any) -> str:
     return part.media_type or mimetypes.guess_type(part.filename or part.url)[0] or _BYTES
-
-
-def _from_data(part: Any) -> types.Part:
-    # ADK marks calls and responses in the metadata, because A2A has no part for them.
-    value, kind = data_of(part), metadata_of(part).get(TYPE)
-    try:
-        if kind == FUNCTION_CALL:
-            return types.Part(function_call=types.FunctionCall.model_validate(value))
-        if kind == FUNCTION_RESPONSE:
-            return types.Part(function_response=types.FunctionResponse.model_validate(value))
-    except ValidationError as error:
-        raise InputError(f"the data {value!r:.80} is marked as a {kind}, but is not a valid one") from error
-    return types.Part(text=to_json(value).decode())
 
 
 def data_of(part: Any) -> Any:

@@ -86,7 +86,11 @@ class RemoteA2aAgent(BaseAgent):
         card = None
         if is_url(source):
             remember_url(source)
-            card = None if name else _card_now(connection)
+            if not name:
+                try:
+                    card = sync.run(connection.card())
+                except A2AClientError as error:
+                    raise ConfigurationError(str(error)) from error
         else:
             card = load_card(source)
         description = description or (_description(card) if card else "")
@@ -136,13 +140,6 @@ async def _events(
         is_first = False
         for event in answer.read(update):
             yield event
-
-
-def _card_now(connection: RemoteConnection) -> Any:
-    try:
-        return sync.run(connection.card())
-    except A2AClientError as error:
-        raise ConfigurationError(str(error)) from error
 
 
 def _description(card: Any) -> str:

@@ -76,9 +76,20 @@ class RemoteAnswer:
             return
         self._status = content.status
         if kind == "task":
-            yield from self._read_snapshot(content)
-        elif state_name(content.status) in (*WORKING, *WAITING) and content.status.message.parts:
-            yield from self._progress(content.status.message.parts)
+            # Its artifacts as they are now; the text that is new is streamed.
+            for stored in content.artifacts:
+                parts = list(stored.parts)
+                artifact = self._artifacts.get(stored.artifact_id)
+                is_same = artifact is not None and text_of(artifact.parts) == text_of(parts) != ""
+                if stored.artifact_id in self._known_artifacts or is_same:
+                    continue
+                artifact = self._artifacts.setdefault(stored.artifact_id, _Artifact())
+                fresh = self._replace(artifact, parts)
+                artifact.has_whole_event = False
+                if fresh and state_name(content.status) in WORKING:
+                    yield self._partial(artifact.event_id, types.Part(text=fresh))
+        elif state_name(content.status) in (*WORKING, *WAITING) and (text := text_of(content.status.message.parts)):
+            yield self._partial(Event.new_id(), types.Part(text=text, thought=True))
 
     def finish(self) -> Iterator[Event]:
         """The last events: the task has ended, or waits for the user.
@@ -93,7 +104,14 @@ class RemoteAnswer:
             yield from self._question(message_parts)
         elif state in ("TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"):
             yield from self._arrival()
-            raise self._failure(state, message_parts)
+            text, outcomes = (
+                error_line(text_of(message_parts)),
+                {"REJECTED": "refused the message", "CANCELED": "was stopped"},
+            )
+            outcome = outcomes.get(state.removeprefix("TASK_STATE_"), "failed")
+            error = A2AClientError(f"remote agent {self._agent!r} {outcome}" + (f": {text}" if text else ""))
+            error.task_id = self.task_id
+            raise error
         else:
             if message_parts and text_of(message_parts) not in self._texts:
                 yield from self._whole(message_parts, Event.new_id())
@@ -131,25 +149,6 @@ class RemoteAnswer:
         artifact.parts = parts
         return text.removeprefix(earlier) if text.startswith(earlier) else ""
 
-    def _read_snapshot(self, task: Any) -> Iterator[Event]:
-        """Take the artifacts of a task as they are now, and stream the text that is new."""
-        for stored in task.artifacts:
-            parts = list(stored.parts)
-            artifact = self._artifacts.get(stored.artifact_id)
-            if stored.artifact_id in self._known_artifacts or (
-                artifact and text_of(artifact.parts) == text_of(parts) != ""
-            ):
-                continue
-            artifact = self._artifacts.setdefault(stored.artifact_id, _Artifact())
-            fresh = self._replace(artifact, parts)
-            artifact.has_whole_event = False
-            if fresh and state_name(task.status) in WORKING:
-                yield self._partial(artifact.event_id, types.Part(text=fresh))
-
-    def _progress(self, parts: Sequence[Any]) -> Iterator[Event]:
-        if text := text_of(parts):
-            yield self._partial(Event.new_id(), types.Part(text=text, thought=True))
-
     def _partial(self, event_id: str, part: types.Part) -> Event:
         return self._new_event(id=event_id, content=types.Content(role="model", parts=[part]), partial=True)
 
@@ -183,15 +182,6 @@ class RemoteAnswer:
             )
         if question.calls:
             yield event
-
-    def _failure(self, state: str, parts: Sequence[Any]) -> A2AClientError:
-        text = error_line(text_of(parts))
-        outcome = {"TASK_STATE_REJECTED": "refused the message", "TASK_STATE_CANCELED": "was stopped"}.get(
-            state, "failed"
-        )
-        error = A2AClientError(f"remote agent {self._agent!r} {outcome}" + (f": {text}" if text else ""))
-        error.task_id = self.task_id
-        return error
 
     def _metadata(self) -> dict[str, Any]:
         ids = {CONTEXT_ID: self.context_id, TASK_ID: self.task_id}

@@ -58,7 +58,8 @@ class RemoteConnection:
                 return
             except A2AClientError as error:
                 # Sent again only if the agent knows no such task, so it has not run.
-                if not message.task_id or not _is_unknown_task(error):
+                unknown_task = require("a2a.utils.errors", package=EXTRA).TaskNotFoundError
+                if not message.task_id or not isinstance(error.__cause__, unknown_task):
                     raise
             # The server has started again, and its tasks are gone; the context may be there, with its open question.
             message.task_id = ""
@@ -79,10 +80,20 @@ class RemoteConnection:
             if not state:
                 raise  # nobody knows whether the message arrived
             lost = error
-        if lost or state in WORKING:
-            async with aclosing(self._find_again(client, task_id, lost)) as updates:
-                async for update in updates:
-                    yield update
+        # The stream broke, or the server ended it while the task goes on: it is followed on from a snapshot.
+        delays = iter(_RETRY_DELAYS)
+        while lost or state in WORKING:
+            try:
+                async with aclosing(self._follow(client, task_id, polls=lost is None)) as updates:
+                    async for update in updates:
+                        yield update
+                return
+            except A2AConnectionError as error:
+                lost = lost or error
+                if (delay := next(delays, None)) is None:
+                    lost.task_id = task_id
+                    raise lost from error
+                await asyncio.sleep(delay)
 
     async def cancel(self, task_id: str) -> None:
         """Ask the agent to stop a task; errors do not matter."""
@@ -131,24 +142,6 @@ class RemoteConnection:
                 _, state = _progress(update) or ("", state)
                 yield update
 
-    async def _find_again(
-        self, client: Any, task_id: str, lost: A2AConnectionError | None
-    ) -> AsyncGenerator[Any, None]:
-        """Follow a task on from a snapshot. `lost`: the error that broke the stream. None: the server ended it."""
-        delays = iter(_RETRY_DELAYS)
-        while True:
-            try:
-                async with aclosing(self._follow(client, task_id, polls=lost is None)) as updates:
-                    async for update in updates:
-                        yield update
-                return
-            except A2AConnectionError as error:
-                lost = lost or error
-                if (delay := next(delays, None)) is None:
-                    lost.task_id = task_id
-                    raise lost from error
-                await asyncio.sleep(delay)
-
     async def _follow(self, client: Any, task_id: str, *, polls: bool) -> AsyncGenerator[Any, None]:
         """Snapshots and updates of a task until it no longer works. `polls`: the server does not stream."""
         a2a, card = a2a_types(), await self.card()
@@ -171,22 +164,15 @@ class RemoteConnection:
                 await asyncio.sleep(next(waits, _POLL_SECONDS[-1]))
                 continue
             polls = True  # after the subscription, a look at the task says how it ended
-            async with aclosing(self._subscription(client, task_id)) as updates:
-                async for update in updates:
-                    yield update
-
-    async def _subscription(self, client: Any, task_id: str) -> AsyncGenerator[Any, None]:
-        """The updates of a task that is under way; none if it has ended meanwhile."""
-        # A2A: refused with UnsupportedOperationError for a task that has ended.
-        stream = client.subscribe(a2a_types().SubscribeToTaskRequest(id=task_id))
-        try:
-            async with aclosing(self._updates(stream)) as updates:
-                async for update in updates:
-                    yield update
-        except A2AConnectionError:
-            raise
-        except A2AClientError:
-            return
+            stream = client.subscribe(a2a.SubscribeToTaskRequest(id=task_id))
+            try:
+                async with aclosing(self._updates(stream)) as updates:
+                    async for update in updates:
+                        yield update
+            except A2AConnectionError:
+                raise
+            except A2AClientError:
+                pass  # A2A: refused with UnsupportedOperationError for a task that has ended meanwhile
 
 
 def _progress(update: Any) -> tuple[str, str] | None:
@@ -197,7 +183,3 @@ def _progress(update: Any) -> tuple[str, str] | None:
     if kind == "status_update":
         return update.status_update.task_id, state_name(update.status_update.status)
     return None
-
-
-def _is_unknown_task(error: A2AClientError) -> bool:
-    return isinstance(error.__cause__, require("a2a.utils.errors", package=EXTRA).TaskNotFoundError)

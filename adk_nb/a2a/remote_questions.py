@@ -136,14 +136,16 @@ def answer_parts(responses: Sequence[types.FunctionResponse], remote_calls: Mapp
         responses: The answers.
         remote_calls: The value of `CALLS`.
     """
-    return [_answer_part(response, *remote_calls[response.id or ""]) for response in responses]
-
-
-def _answer_part(response: types.FunctionResponse, remote_id: str, remote_name: str) -> Any:
-    if remote_id:
-        return response_part(types.FunctionResponse(id=remote_id, name=remote_name, response=response.response or {}))
-    value = answered_value(response)
-    return a2a_types().Part(text=value) if isinstance(value, str) else data_part(value)
+    answers: list[Any] = []
+    for response in responses:
+        remote_id, remote_name = remote_calls[response.id or ""]
+        if remote_id:
+            own = types.FunctionResponse(id=remote_id, name=remote_name, response=response.response or {})
+            answers.append(response_part(own))
+        else:  # asked by text
+            value = answered_value(response)
+            answers.append(a2a_types().Part(text=value) if isinstance(value, str) else data_part(value))
+    return answers
 
 
 def answered_calls(interrupts: Sequence[Interrupt], answered: Sequence[str]) -> Iterator[types.Part]:

@@ -30,7 +30,10 @@ class RemoteTurn:
         self._agent = agent
         self._ctx = ctx
         history = history_of(ctx.session)
-        event = self._asking_event() or last_event(agent, history, ctx.branch)
+        # The event with the question that the user's message answers, else the last one of this agent.
+        records = [history.calls.newest(key) for key in ctx.calls_answered]
+        asking = next((record.event for record in records if record and record.event.author == agent), None)
+        event = asking or last_event(agent, history, ctx.branch)
         metadata = (event.custom_metadata if event else None) or {}
         self._context_id = str(metadata.get(CONTEXT_ID, ""))
         self.earlier = EarlierQuestion.read(metadata)
@@ -55,8 +58,17 @@ class RemoteTurn:
             InputError: There is nothing to send.
         """
         a2a = a2a_types()
-        answers = self._answers()
-        sent = answer_parts(answers, self.earlier.calls) if answers else self._new_parts()
+        ctx, node = self._ctx, self._ctx.node
+        if answers := self._answers():
+            sent = answer_parts(answers, self.earlier.calls)
+        elif ctx.delegated_input:  # called as a tool
+            sent = _sent(ctx.delegated_input.parts or ())
+        elif node and node.input is not None and node.input is not ctx.user_content:
+            is_content = isinstance(node.input, str | types.Content | types.Part)
+            sent = _sent(as_content(node.input).parts or ()) if is_content else [data_part(node.input)]
+        else:
+            unseen = unseen_parts(self._agent, ctx)
+            sent = _sent(unseen or (ctx.user_content and ctx.user_content.parts) or ())
         if not sent:
             raise InputError(f"there is nothing to send to remote agent {self._agent!r}; send it a message")
         return a2a.Message(
@@ -66,12 +78,6 @@ class RemoteTurn:
             context_id=self._context_id,
             task_id=self.earlier.task_id,
         )
-
-    def _asking_event(self) -> Event | None:
-        """The event of this agent with the question that the user's message answers."""
-        calls = history_of(self._ctx.session).calls
-        records = [calls.newest(key) for key in self._ctx.calls_answered]
-        return next((record.event for record in records if record and record.event.author == self._agent), None)
 
     def _answers(self) -> list[types.FunctionResponse]:
         return [response for response in self._ctx.responses if response.id in self.earlier.calls]
@@ -83,25 +89,9 @@ class RemoteTurn:
         content = self._ctx.user_content
         return "".join(part.text or "" for part in (content and content.parts) or ())
 
-    def _new_parts(self) -> list[Any]:
-        """The parts that the remote agent has not seen."""
-        ctx = self._ctx
-        if ctx.delegated_input:  # called as a tool
-            return _sent(ctx.delegated_input.parts or ())
-        if ctx.node and ctx.node.input is not None and ctx.node.input is not ctx.user_content:
-            return _node_input(ctx.node.input)
-        unseen = unseen_parts(self._agent, ctx)
-        return _sent(unseen or (ctx.user_content and ctx.user_content.parts) or ())
-
 
 def _sent(ours: Sequence[types.Part]) -> list[Any]:
     return [part for part in map(to_a2a_part, ours) if part is not None]
-
-
-def _node_input(value: Any) -> list[Any]:
-    if isinstance(value, str | types.Content | types.Part):
-        return _sent(as_content(value).parts or ())
-    return [data_part(value)]
 
 
 def unseen_parts(agent: str, ctx: InvocationContext) -> list[types.Part]:
@@ -110,8 +100,14 @@ def unseen_parts(agent: str, ctx: InvocationContext) -> list[types.Part]:
     for event in history_of(ctx.session).newest():
         if event.author == agent and event.branch == ctx.branch and event.custom_metadata:
             break
-        if _is_visible(event, ctx):
-            unseen[:0] = _texts_and_files(event)
+        if not _is_visible(event, ctx):
+            continue
+        # Calls and results are inner work.
+        said = [part for part in event.parts if (part.text or part.inline_data or part.file_data) and not part.thought]
+        if said and event.author != "user":
+            quote = quote_parts(event.author, said)
+            said = (quote and quote.parts) or []
+        unseen[:0] = said
     return unseen
 
 
@@ -121,14 +117,3 @@ def _is_visible(event: Event, ctx: InvocationContext) -> bool:
     if not event.branch or not ctx.branch:
         return not calls_to(event.branch)
     return f"{ctx.branch}.".startswith(f"{event.branch}.")
-
-
-def _texts_and_files(event: Event) -> list[types.Part]:
-    """Text and files of an event; calls and results are inner work."""
-    answer_parts = [
-        part for part in event.parts if (part.text or part.inline_data or part.file_data) and not part.thought
-    ]
-    if event.author == "user":
-        return answer_parts
-    quote = quote_parts(event.author, answer_parts) if answer_parts else None
-    return (quote and quote.parts) or []

@@ -243,7 +243,13 @@ class ArgumentReader:
             flags = [(True, flag), (False, ["off"] if flag == ["on"] else [])]
             values = [(value, words_of(str(value))) for value in parameter.values] or flags
             candidates = [
-                Span("mention", value if value is not True else self._is_on(n), n, n + len(terms) - 1)
+                # A flag is off behind a negation: `without sound`.
+                Span(
+                    "mention",
+                    NEGATIONS.isdisjoint(self.low[max(0, n - 2) : n]) if value is True else value,
+                    n,
+                    n + len(terms) - 1,
+                )
                 for value, terms in values
                 for n in range(len(self.low) - len(terms) + 1 if terms else 0)
                 if all(likeness(self.low[n + k], term) == 1 for k, term in enumerate(terms))
@@ -253,10 +259,6 @@ class ArgumentReader:
             form = r"[-+]?\d{1,15}" if parameter.type == "integer" else r"[-+]?\d{1,15}(\.\d+)?"
             candidates = [span for span in candidates if re.fullmatch(form, span.value)]
         return [span for span in candidates if span.kind in _SCORES[parameter.kind] and self._is_free(span)]
-
-    def _is_on(self, n: int) -> bool:
-        """False if a negation stands before token `n`: `without sound`."""
-        return NEGATIONS.isdisjoint(self.low[max(0, n - 2) : n])
 
     def _is_free(self, span: Span) -> bool:
         return all(span.last < used.first or used.last < span.first for used in self.used)

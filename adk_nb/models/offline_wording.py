@@ -56,12 +56,18 @@ def describe_result(tool: str, purpose: str, args: Mapping[str, Any], response: 
     `purpose`: the first sentence of the tool's description; it shows whether its name begins with a verb.
     """
     answer = dict(cast(dict[str, Any], response)) if isinstance(response, dict) else {"result": response}
-    edits = [key for key in ("note", "approval_note") if str(answer.get(key)).startswith(_EDITED)]
-    note = answer.pop(edits[0]) if edits else answer.pop("note") if set(answer) == {"result", "note"} else ""
-    args = (_edited_args(note) if edits else None) or args
-    argument_words = {term for text in [tool, *args.values()] for term in words_of(str(text))}
-    terms = [term for term in words_of(question) if term not in argument_words | STOP]
-    text = _sentence(_Call(tool, purpose, args), answer, args, terms)
+    # An approval notes which arguments a person changed; a tool may have a remark beside its bare result.
+    edited = next((key for key in ("note", "approval_note") if str(answer.get(key)).startswith(_EDITED)), None)
+    note = ""
+    if edited:
+        note = answer.pop(edited)
+        args = _edited_args(note) or args
+    elif answer.keys() == {"result", "note"}:
+        note = answer.pop("note")
+    # What the call names already chooses no fact of its result.
+    call_terms = {term for text in [tool, *args.values()] for term in words_of(str(text))}
+    question_terms = [term for term in words_of(question) if term not in call_terms | STOP]
+    text = _sentence(_Call(tool, purpose, args), answer, args, question_terms)
     return f"{text}\n\nNote: {note}." if note else text
 
 
@@ -74,38 +80,58 @@ def _edited_args(note: Any) -> dict[str, Any] | None:
 
 
 class _Call:
-    """What a call is named in a sentence: as an action, `looking up customer Anna`, and as its result's `label`."""
+    """A call in words: as what is done, `looking up customer Anna`, and as what is looked up, `customer Anna`."""
+
+    action: str
+    """`looking up customer Anna`, `adding 2 and 3`, `refunding order A-17 with amount 5`."""
+    label: str
+    """The name of the result: `customer Anna`, `price for tea`; for a tool that looks nothing up, the action."""
+    has_label: bool
+    """The label is a noun, not the action."""
+    reads: bool
+    """It looks something up: its result is an answer. Other tools report what they have done."""
+    is_question: bool
+    """Its name asks, as `is_open`."""
+    is_plural: bool
+    """It names several things, as `open_orders`."""
+    is_thing: bool
+    """An argument names the thing itself: `customer Anna`, not `price for Anna`."""
 
     def __init__(self, tool: str, purpose: str, args: Mapping[str, Any]) -> None:
         verb, particle, nouns = _words_of_name(tool, purpose)
-        self.reads, self.is_question = not verb or verb in _READING, not _QUESTIONS.isdisjoint(nouns[:1])
-        counted = next((noun for noun, after in pairwise([*nouns, "of"]) if after in _BEFORE), "")
+        self.reads, self.is_question = not verb or verb in _READING, bool(nouns) and nouns[0] in _QUESTIONS
+        # Of `orders of customer` the orders are counted.
+        counted = next((noun for noun, following in pairwise([*nouns, "of"]) if following in _BEFORE), "")
         self.is_plural, self.is_thing = _is_plural(counted), False
+        last = nouns[-1] if nouns else ""
         argument_terms = {term for name in args for term in words_of(name)}
-        is_entity = bool(nouns) and not _is_plural(nouns[-1]) and nouns[-1] not in _MEASURES | argument_terms
-        follows = bool(nouns) and nouns[-1] in _BEFORE  # `price_of`: the first value follows
+        may_be_thing = bool(nouns) and not _is_plural(last) and last not in _MEASURES | argument_terms
+        wants_value = last in _BEFORE  # `price_of`: the first value follows
+        # Each value joins the nouns, or is an object, `for tea`, or a relation, `in Oslo`.
         objects, relations = list[str](), list[str]()
         for name, value in args.items():
-            terms, text = words_of(name) or [name], _argument(value)
-            kind = terms[:-1] if len(terms) > 1 and terms[-1] in ("id", "name", "number", "no", "code") else terms
-            if follows:
-                nouns, follows = [*nouns, text], False
+            terms, text, noun = words_of(name) or [name], _argument(value), nouns[-1] if nouns else ""
+            is_qualified = len(terms) > 1 and terms[-1] in ("id", "name", "number", "no", "code")
+            kind = terms[:-1] if is_qualified else terms  # `customer_id` is of a customer
+            if wants_value:
+                nouns, wants_value = [*nouns, text], False
             elif relation := _relation(terms, value, has_object=bool(nouns or objects)):
                 relations.append(relation)
-            elif nouns and _is_plural(nouns[-1]) and _is_number(value) and terms[-1] in (nouns[-1], "count", "n"):
-                nouns = [*nouns[:-1], text, nouns[-1]]  # `buying 3 stamps`
-            elif nouns and not self.is_thing and (kind[-1] == nouns[-1] or (is_entity and name in _NAMES)):
+            elif _is_plural(noun) and _is_number(value) and terms[-1] in (noun, "count", "n"):
+                nouns = [*nouns[:-1], text, noun]  # `buying 3 stamps`
+            elif noun and not self.is_thing and (kind[-1] == noun or (may_be_thing and name in _NAMES)):
                 nouns, self.is_thing = [*nouns, text], True
             else:
                 objects.append(_object(name, " ".join(kind), value, {*nouns}, is_first=not (nouns or objects)))
-        noun, relation = " ".join(nouns), "".join(f" {text}" for text in relations)
-        self.has_label = self.reads and bool(noun)
-        about = f"{noun}{f' for {_listed(objects)}' if objects else ''}{relation}"
-        # `adding 2 and 3`, but `refunding order A-17 with amount 5`
-        first = 0 if noun else len(objects) if all(len(name) == 1 for name in args) else 1
-        link = " for" if verb in ("search", "look", "ask") and objects and not (noun or particle) else ""
-        done = " ".join(word for word in [f"{_gerund(verb)}{particle}{link}", noun, _listed(objects[:first])] if word)
-        rest = f" with {_listed(objects[first:])}" if objects[first:] else ""
+        thing, relation = " ".join(nouns), "".join(f" {text}" for text in relations)
+        self.has_label = self.reads and bool(thing)
+        about = f"{thing}{f' for {_listed(objects)}' if objects else ''}{relation}"
+        # How many objects follow the verb itself: all of `adding 2 and 3`, but of `refunding order A-17 with amount 5`
+        # none, since the order does.
+        direct = 0 if thing else len(objects) if all(len(name) == 1 for name in args) else 1
+        link = " for" if verb in ("search", "look", "ask") and objects and not (thing or particle) else ""
+        done = " ".join(text for text in [f"{_gerund(verb)}{particle}{link}", thing, _listed(objects[:direct])] if text)
+        rest = f" with {_listed(objects[direct:])}" if objects[direct:] else ""
         self.action = f"{done}{rest}{relation}" if verb else f"asking for {about}"
         self.label = about if self.has_label else self.action
 
@@ -156,8 +182,9 @@ def _is_verb(terms: Sequence[str], n: int, doc_verb: str) -> bool:
         return False
     if n == 0 and stem(terms[0]) == doc_verb:
         return True
-    is_noun = terms[n] in _NOUNS_TOO and doc_verb in map(stem, _VERBS) and stem(terms[n]) != doc_verb
-    return terms[n] in _VERBS and not is_noun
+    # Where the description begins with another verb, `order` in `order_status` is a noun.
+    has_other_verb = doc_verb in map(stem, _VERBS) and stem(terms[n]) != doc_verb
+    return terms[n] in _VERBS and not (terms[n] in _NOUNS_TOO and has_other_verb)
 
 
 def _gerund(verb: str) -> str:
@@ -169,23 +196,26 @@ def _gerund(verb: str) -> str:
 
 def _sentence(call: _Call, answer: dict[str, Any], args: Mapping[str, Any], question: Sequence[str]) -> str:
     """A call and its result as a sentence. `question`: the words that a fact is chosen by."""
+    action, label = _capital(call.action), _capital(call.label)
     if error := answer.get("error"):
-        is_rejected, reason = str(error).startswith(_REJECTED), str(error).partition("the reason given: ")[2]
-        text = f"was not approved and did not run: {reason}" if is_rejected else f"did not work: {_inline(error)}"
-        return f"{_capital(call.action)} {text.rstrip(': .')}."
+        if str(error).startswith(_REJECTED):
+            text = f"was not approved and did not run: {str(error).partition('the reason given: ')[2]}"
+        else:
+            text = f"did not work: {_inline(error)}"
+        return f"{action} {text.rstrip(': .')}."
     value: Any = mcp_results.value_of(answer)
-    value = answer["result"] if value is answer and list(answer) == ["result"] else value
-    label = _capital(call.label)
+    if value is answer and list(answer) == ["result"]:
+        value = answer["result"]
     if value in (None, "", [], {}):
-        return f"{_capital(call.action)} {'returned nothing' if call.reads else 'is done; it returned nothing'}."
+        return f"{action} {'returned nothing' if call.reads else 'is done; it returned nothing'}."
     if isinstance(value, dict):
         facts = cast(dict[str, Any], value)
-        told = {key: fact for key, fact in facts.items() if key not in args or fact != args[key]} or facts
-        keys = _named_keys([key for key in told if key not in args and told[key] not in args.values()], question)
-        if keys:
+        new = {key: fact for key, fact in facts.items() if key not in args or fact != args[key]} or facts
+        candidates = [key for key in new if key not in args and new[key] not in args.values()]
+        if keys := _named_keys(candidates, question):
             chosen = _listed([_fact(key, facts[key], "is") for key in keys])
             return f"{label}: {chosen}{f' ({len(keys)} of {len(facts)} values)' if len(keys) < len(facts) else ''}."
-        return _rows(label, [f"- {_readable(key)}: " for key in told], list(told.values()), _inline(told))
+        return _rows(label, [f"- {_readable(key)}: " for key in new], list(new.values()), _inline(new))
     if isinstance(value, list):
         items = cast(list[Any], value)
         return _rows(label, [f"{n}. " for n in range(1, len(items) + 1)], items, _inline(items))
@@ -196,8 +226,9 @@ def _sentence(call: _Call, answer: dict[str, Any], args: Mapping[str, Any], ques
         return _stop(_capital(text) if _stands_alone(text, args) else f"{label}: {text}")
     if isinstance(value, bool) or call.is_question or (call.has_label and call.is_thing):
         return f"{label}: {_inline(value)}."
-    verb = ("are" if call.is_plural else "is") if call.has_label else "gives"
-    return f"{f'The {call.label}' if call.has_label else label} {verb} {_inline(value)}."
+    if not call.has_label:
+        return f"{label} gives {_inline(value)}."
+    return f"The {call.label} {'are' if call.is_plural else 'is'} {_inline(value)}."
 
 
 def _stands_alone(text: str, args: Mapping[str, Any]) -> bool:
@@ -247,13 +278,15 @@ def _fact(key: str, value: Any, link: str = "") -> str:
         terms = words_of(key)
         if len(terms) == 1 and _is_plural(key):
             return f"{text} {key[:-1] if value == 1 and key[-1] == 's' else key}"
-        for length in (2, 1):
-            rest, found = terms[:-length], _UNITS.get(" ".join(terms[-length:]), "")
-            rest = terms[:-1] if found.startswith("°") else rest
-            scale = f" {rest.pop()}" if found and rest and rest[-1] in _SCALES else ""
+        for length in (2, 1):  # `speed_km_h`, `length_km`
+            found = _UNITS.get(" ".join(terms[-length:]), "")
+            if not found:
+                continue
+            rest = terms[:-1] if found.startswith("°") else terms[:-length]  # the temperature itself is no unit
+            scale = f" {rest.pop()}" if rest and rest[-1] in _SCALES else ""
             rest = rest[:-1] if rest[-1:] == ["in"] else rest  # `age_in_years`
             # `price_per_kg` and `mass_1e24_kg` have no unit that could stand behind the number.
-            if found and rest and rest[-1] not in _BEFORE and not any(re.search(r"\d", term) for term in rest):
+            if rest and rest[-1] not in _BEFORE and not any(re.search(r"\d", term) for term in rest):
                 readable, unit = " ".join(rest), f"{scale} {found}"
                 break
     return f"the {readable} {link} {text}{unit}" if link else f"{readable} {text}{unit}"

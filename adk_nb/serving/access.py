@@ -68,7 +68,7 @@ class Access:
             with suppress(CookieError):
                 cookies.load(headers.get("cookie", ""))
                 cookie = cookies.get(_cookie_name(scope))
-                sent = cookie and cookie.value
+                sent = str(cookie.value) if cookie else None
         if not gate.is_same(sent, self._token):
             return self._exchange(scope) or problem(401, _NO_TOKEN, {"WWW-Authenticate": "Bearer"})
         if gate.is_too_long(headers, self._max_body):

@@ -19,10 +19,10 @@ from starlette.staticfiles import StaticFiles
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.redaction import redacted
-from adk_nb.runtime.trace import Trace, TracedRequest, TracedTool
+from adk_nb.runtime.trace import TracedRequest
 from adk_nb.serving.adk_sessions import check_app
 from adk_nb.serving.agent_service import AgentService
-from adk_nb.serving.http_bodies import plain_json
+from adk_nb.serving.http_bodies import always, plain_json
 from adk_nb.workflow.workflow import Workflow
 
 _UI = "/dev-ui/"
@@ -37,6 +37,8 @@ _EMPTY: dict[str, Any] = {
     "/tests": [],
 }
 """Lists of the page that are empty here: cases are evaluated in the notebook."""
+
+_PAGE_CONFIG = {"backendUrl": "", "telemetry": False}
 
 
 class AdkDebug:
@@ -54,13 +56,14 @@ class AdkDebug:
             Route(_TRACES + "/{event}", self._event_trace, methods=["GET"]),
             Route(_DEV + "/build_graph", self._app_info, methods=["GET"]),
             Route(_DEV + "/build_graph_image", self._picture, methods=["GET"]),
-            Route(event, self._event_picture, methods=["GET"]),
-            Route(_DEV + "/builder", self._builder, methods=["GET"]),
-            Route("/config/telemetry", self._telemetry, methods=["GET", "POST"]),
-            *(Route(_DEV + path, self._empty(value), methods=["GET"]) for path, value in _EMPTY.items()),
+            Route(event, self._picture, methods=["GET"]),
+            # Agents are edited in their cells.
+            Route(_DEV + "/builder", self._fixed(PlainTextResponse("")), methods=["GET"]),
+            *(Route(_DEV + path, self._fixed(plain_json(value)), methods=["GET"]) for path, value in _EMPTY.items()),
+            Route("/config/telemetry", always({"telemetry": False}), methods=["GET", "POST"]),
             Route("/", self._to_page, methods=["GET"]),
             Route(_UI.rstrip("/"), self._to_page, methods=["GET"]),
-            Route(_UI + "assets/config/runtime-config.json", self._page_config, methods=["GET"]),
+            Route(_UI + "assets/config/runtime-config.json", always(_PAGE_CONFIG), methods=["GET"]),
         ]
         if self._files is not None:
             # Windows may have another type for .js in its registry, and a page runs no module of another type.
@@ -75,39 +78,26 @@ class AdkDebug:
             raise HTTPException(404, "the page comes with google-adk; type: %pip install google-adk")
         return RedirectResponse(f"{_UI}?app={self._service.name}", 303)
 
-    async def _page_config(self, request: Request) -> Response:
-        return plain_json({"backendUrl": "", "telemetry": False})
+    def _fixed(self, response: Response) -> Any:
+        """A handler that gives this response for the agent that is served."""
 
-    async def _telemetry(self, request: Request) -> Response:
-        return plain_json({"telemetry": False})
-
-    async def _builder(self, request: Request) -> Response:
-        check_app(self._service, request.path_params["app"])
-        return PlainTextResponse("")  # agents are edited in their cells
-
-    def _empty(self, value: Any) -> Any:
-        async def empty(request: Request) -> Response:
+        async def handler(request: Request) -> Response:
             check_app(self._service, request.path_params["app"])
-            return plain_json(value)
+            return response
 
-        return empty
-
-    # ---- the agent
+        return handler
 
     async def _app_info(self, request: Request) -> Response:
         check_app(self._service, request.path_params["app"])
         return plain_json({"name": self._service.name, "root_agent": _description(self._service.agent)})
 
     async def _picture(self, request: Request) -> Response:
+        """The agent as a graph, for a page in light or dark; or as it is shown beside an event."""
         check_app(self._service, request.path_params["app"])
         dark = request.query_params.get("dark_mode", "").lower() == "true"
+        if "event" in request.path_params:
+            return plain_json({"dotSrc": _dot(self._service.agent, dark=False)})
         return plain_json({"": {"dotSrc": _dot(self._service.agent, dark)}})
-
-    async def _event_picture(self, request: Request) -> Response:
-        check_app(self._service, request.path_params["app"])
-        return plain_json({"dotSrc": _dot(self._service.agent, dark=False)})
-
-    # ---- traces
 
     async def _event_trace(self, request: Request) -> Response:
         check_app(self._service, request.path_params["app"])
@@ -123,7 +113,32 @@ class AdkDebug:
         session = await self._service.session(user, request.path_params["session"])
         ids = dict.fromkeys(event.invocation_id for event in session.events) if session else {}
         trace = self._service.traces.merged(ids)
-        return plain_json([span for number, key in enumerate(ids, 1) for span in _spans(trace, key, number)])
+        spans: list[dict[str, Any]] = []
+        for number, invocation_id in enumerate(ids, 1):
+            traced = [each for each in (*trace.requests, *trace.tools) if each.invocation_id == invocation_id]
+            if not traced:
+                continue
+            traced.sort(key=lambda each: each.began)
+            # A span for the run, and one within it for each request and each call of a tool.
+            root: dict[str, Any] = {"trace_id": number, "span_id": number * 10_000, "parent_span_id": None, "logs": []}
+            end = max(each.ended or each.began for each in traced)
+            attributes = {"gcp.vertex.agent.invocation_id": invocation_id}
+            spans.append(root | _span("invocation", traced[0].began, end, attributes))
+            for index, each in enumerate(traced, 1):
+                if isinstance(each, TracedRequest):
+                    name, attributes = f"generate_content {each.model}", _request_attributes(each)
+                else:
+                    name = f"execute_tool {each.tool}"
+                    attributes = {
+                        "gen_ai.operation.name": "execute_tool",
+                        "gen_ai.tool.name": each.tool,
+                        "gen_ai.tool.call.id": each.call_id,
+                        "gen_ai.agent.name": each.agent,
+                        "gcp.vertex.agent.invocation_id": each.invocation_id,
+                    }
+                child = root | {"span_id": number * 10_000 + index, "parent_span_id": root["span_id"]}
+                spans.append(child | _span(name, each.began, each.ended or each.began, attributes))
+        return plain_json(spans)
 
 
 def ui_folder() -> Path | None:
@@ -183,28 +198,9 @@ def _quoted(name: str) -> str:
 # ---- spans, as the page reads them
 
 
-def _spans(trace: Trace, invocation_id: str, number: int) -> Iterator[dict[str, Any]]:
-    """A span for the run, and one within it for each request and each call of a tool. Times are nanoseconds."""
-    requests = [traced for traced in trace.requests if traced.invocation_id == invocation_id]
-    tools = [traced for traced in trace.tools if traced.invocation_id == invocation_id]
-    parts: list[TracedRequest | TracedTool] = sorted([*requests, *tools], key=lambda traced: traced.began)
-    if not parts:
-        return
-    root: dict[str, Any] = {"trace_id": number, "span_id": number * 10_000, "parent_span_id": None, "logs": []}
-    end = max(traced.ended or traced.began for traced in parts)
-    attributes = {"gcp.vertex.agent.invocation_id": invocation_id}
-    yield {**root, "name": "invocation", **_times(parts[0].began, end), "attributes": attributes}
-    for index, traced in enumerate(parts, 1):
-        span = {**root, "span_id": number * 10_000 + index, "parent_span_id": root["span_id"]}
-        span |= _times(traced.began, traced.ended or traced.began)
-        if isinstance(traced, TracedRequest):
-            yield {**span, "name": f"generate_content {traced.model}", "attributes": _request_attributes(traced)}
-        else:
-            yield {**span, "name": f"execute_tool {traced.tool}", "attributes": _tool_attributes(traced)}
-
-
-def _times(began: float, ended: float) -> dict[str, int]:
-    return {"start_time": int(began * 1e9), "end_time": int(ended * 1e9)}
+def _span(name: str, began: float, ended: float, attributes: dict[str, Any]) -> dict[str, Any]:
+    nanoseconds = {"start_time": int(began * 1e9), "end_time": int(ended * 1e9)}
+    return {"name": name, **nanoseconds, "attributes": attributes}
 
 
 def _request_attributes(traced: TracedRequest) -> dict[str, Any]:
@@ -219,16 +215,6 @@ def _request_attributes(traced: TracedRequest) -> dict[str, Any]:
         "gcp.vertex.agent.invocation_id": traced.invocation_id,
         "gcp.vertex.agent.llm_request": _json(traced.request),
         "gcp.vertex.agent.llm_response": _json(traced.response) if traced.response else "{}",
-    }
-
-
-def _tool_attributes(traced: TracedTool) -> dict[str, Any]:
-    return {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.tool.name": traced.tool,
-        "gen_ai.tool.call.id": traced.call_id,
-        "gen_ai.agent.name": traced.agent,
-        "gcp.vertex.agent.invocation_id": traced.invocation_id,
     }
 
 

@@ -21,6 +21,7 @@ from adk_nb.serving.adk_sessions import check_app
 from adk_nb.serving.agent_service import AgentService, Call, refuse_reserved
 from adk_nb.serving.http_bodies import (
     GONE,
+    always,
     answer_error,
     error_text,
     json_list,
@@ -60,14 +61,11 @@ class AdkRuns:
         """The routes."""
         return [
             Route("/list-apps", self._list, methods=["GET"]),
-            Route("/health", self._health, methods=["GET"]),
+            Route("/health", always({"status": "ok"}), methods=["GET"]),
             Route("/version", self._version, methods=["GET"]),
             Route("/run", self._run, methods=["POST"]),
             Route("/run_sse", self._run_sse, methods=["POST"]),
         ]
-
-    async def _health(self, request: Request) -> Response:
-        return plain_json({"status": "ok"})
 
     async def _version(self, request: Request) -> Response:
         python = platform.python_version()
@@ -116,9 +114,14 @@ class AdkRuns:
                     if not has_begun:
                         has_begun = True
                         yield ""  # the message is stored: the answer is a stream from here on
-                    if event.author != "user":
-                        for piece in [event] if body.function_call_event_id else _with_file_apart(event):
-                            yield json_of(piece)
+                    if event.author == "user":
+                        continue
+                    has_content = event.content and event.content.parts
+                    # ADK's page draws a file twice if its event has content, too: it gets them as two events.
+                    if event.actions.artifact_delta and has_content and not body.function_call_event_id:
+                        yield json_of(copy_model(event, actions=copy_model(event.actions, artifact_delta={})))
+                        event = copy_model(event, content=None)
+                    yield json_of(event)
         except Exception as error:
             if not has_begun:
                 raise
@@ -141,11 +144,3 @@ class AdkRuns:
             streaming=streaming,
             creates_session=False,
         )
-
-
-def _with_file_apart(event: Event) -> list[Event]:
-    """ADK's page draws a file twice if its event has content, too: it gets content and file as two events."""
-    if not event.actions.artifact_delta or not (event.content and event.content.parts):
-        return [event]
-    without = copy_model(event, actions=copy_model(event.actions, artifact_delta={}))
-    return [without, copy_model(event, content=None)]

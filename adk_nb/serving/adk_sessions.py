@@ -86,7 +86,7 @@ class AdkSessions:
             Route(_FILE, self._file, methods=["GET"]),
             Route(_FILE, self._delete_file, methods=["DELETE"]),
             Route(_SESSION, self._get, methods=["GET"]),
-            Route(_SESSION, self._create_with_id, methods=["POST"]),
+            Route(_SESSION, self._create, methods=["POST"]),
             Route(_SESSION, self._change, methods=["PATCH"]),
             Route(_SESSION, self._delete, methods=["DELETE"]),
             Route("/apps/{app}/users/{user}/memory", self._remember, methods=["PATCH"]),
@@ -103,15 +103,12 @@ class AdkSessions:
         return json_list(self._public(session) for session in listed.sessions)
 
     async def _create(self, request: Request) -> Response:
-        body = await parsed(request, NewSession) if await request.body() else NewSession()
-        return await self._created(request, body)
-
-    async def _create_with_id(self, request: Request) -> Response:
-        """ADK's older form: the body is the state."""
-        state = (await parsed(request, InitialState)).root if await request.body() else None
-        return await self._created(request, NewSession(session_id=request.path_params["session"], state=state))
-
-    async def _created(self, request: Request, body: NewSession) -> Response:
+        body = NewSession()
+        if name := request.path_params.get("session"):  # ADK's older form: the body is the state
+            state = (await parsed(request, InitialState)).root if await request.body() else None
+            body = NewSession(session_id=name, state=state)
+        elif await request.body():
+            body = await parsed(request, NewSession)
         runner, user = self._runner(request), request.path_params["user"]
         events = [_restored(number, event) for number, event in enumerate(body.events or ())]
         numbers = dict[str, int]()

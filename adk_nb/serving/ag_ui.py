@@ -70,12 +70,16 @@ class AgUi:
             yield StateSnapshotEvent(type=EventType.STATE_SNAPSHOT, snapshot=state)
             message = _message(run, history)
             if message is not None:
-                converter = AgUiEvents()
+                converter, delta = AgUiEvents(), dict[str, Any]()
+                if isinstance(cast(Any, run.state), dict):  # what the client has changed in its copy
+                    sent = cast(dict[str, Any], run.state)
+                    delta = {key: value for key, value in sent.items() if key not in state or state[key] != value}
+                    delta |= {key: dict(DELETED) for key in state if sent and key not in sent and ":" not in key}
                 call = Call(
                     user_id=USER,
                     session_id=run.thread_id,
                     message=message,
-                    state_delta=_state_delta(run.state, state),
+                    state_delta=delta,
                     client="AG-UI client",
                 )
                 async with aclosing(self._service.events(call)) as answers:
@@ -97,7 +101,12 @@ class AgUi:
         history, state = await self._session(run.thread_id)
         yield StateSnapshotEvent(type=EventType.STATE_SNAPSHOT, snapshot=state)
         messages = messages_of(history)
-        _take_ids(messages, run.messages)
+        # The user's messages get the client's ids, since a client merges a snapshot into its own list by id.
+        own = [message for message in messages if isinstance(message, UserMessage)]
+        theirs = [message for message in run.messages if isinstance(message, UserMessage)]
+        for message, known in zip(reversed(own), reversed(theirs), strict=False):
+            if message.content == _text(known.content):
+                message.id = known.id
         yield MessagesSnapshotEvent(type=EventType.MESSAGES_SNAPSHOT, messages=messages)
         open_ = history.interrupts()
         outcome: dict[str, Any] = {"type": "success"}
@@ -188,24 +197,6 @@ def _part(part: Any) -> types.Part:
 
 def _text(content: Any) -> str:
     return content if isinstance(content, str) else "\n".join(part.text for part in content if part.type == "text")
-
-
-def _state_delta(sent: Any, state: dict[str, Any]) -> dict[str, Any]:
-    """The changes that a client has made in its copy of the state."""
-    if not isinstance(sent, dict):
-        return {}
-    new = cast(dict[str, Any], sent)
-    changed = {key: value for key, value in new.items() if key not in state or state[key] != value}
-    return changed | {key: dict(DELETED) for key in state if new and key not in new and ":" not in key}
-
-
-def _take_ids(messages: Sequence[Any], sent: Sequence[Any]) -> None:
-    """Give the user's messages the client's ids, since a client merges a snapshot into its own list by id."""
-    own = [message for message in messages if isinstance(message, UserMessage)]
-    theirs = [message for message in sent if isinstance(message, UserMessage)]
-    for message, known in zip(reversed(own), reversed(theirs), strict=False):
-        if message.content == _text(known.content):
-            message.id = known.id
 
 
 def _names(open_: Sequence[Interrupt]) -> str:

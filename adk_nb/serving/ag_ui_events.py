@@ -200,14 +200,12 @@ def interrupts_of(open_: Sequence[Interrupt]) -> list[AgUiInterrupt]:
             message=interrupt.prompt or f"{', '.join(interrupt.names)} waits for an answer ({interrupt.kind})",
             tool_call_id=interrupt.call.id if interrupt.kind in ("approval", "long_running") else None,
             response_schema=interrupt.schema or None,
-            expires_at=_time(interrupt.expires_at),
+            expires_at=None
+            if interrupt.expires_at is None
+            else datetime.fromtimestamp(interrupt.expires_at, UTC).isoformat(),
         )
         for interrupt in open_
     ]
-
-
-def _time(seconds: float | None) -> str | None:
-    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
 
 
 def _parts(event: Event) -> list[types.Part]:

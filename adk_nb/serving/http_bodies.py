@@ -1,7 +1,7 @@
 """Bodies of requests and answers: JSON that is checked on the way in, and has no known secrets on the way out."""
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
@@ -102,6 +102,15 @@ def plain_json(value: Any) -> Response:
     return JSONResponse(without_known(value))
 
 
+def always(value: Any) -> Callable[[Request], Awaitable[Response]]:
+    """A handler that answers every request with this JSON."""
+
+    async def handler(request: Request) -> Response:
+        return plain_json(value)
+
+    return handler
+
+
 async def sse_response(events: AsyncGenerator[str, None]) -> Response:
     """Server-sent events, each the text of its `data`; an empty text sends nothing.
 
@@ -127,8 +136,12 @@ async def sse_response(events: AsyncGenerator[str, None]) -> Response:
 
 async def unless_gone(request: Request, work: Awaitable[T]) -> T | None:
     """The result of `work`. None: the client went away, and `work` was cancelled."""
-    task = asyncio.ensure_future(work)
-    watcher = asyncio.create_task(_disconnected(request))
+
+    async def disconnected() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    task, watcher = asyncio.ensure_future(work), asyncio.create_task(disconnected())
     try:
         await asyncio.wait({task, watcher}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
@@ -140,8 +153,3 @@ async def unless_gone(request: Request, work: Awaitable[T]) -> T | None:
     finally:
         watcher.cancel()
         task.cancel()
-
-
-async def _disconnected(request: Request) -> None:
-    while (await request.receive())["type"] != "http.disconnect":
-        pass

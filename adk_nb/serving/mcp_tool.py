@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute, Route
 
 from adk_nb import clock, types
 from adk_nb.errors import InputError
-from adk_nb.events.event import Event
 from adk_nb.redaction import hidden, without_known
 from adk_nb.runtime.history import History
 from adk_nb.serving.access import MAX_BODY, USER
@@ -103,8 +102,13 @@ class McpTool:
         text, error = "", ""
         async with aclosing(self._service.events(call)) as events:
             async for event in events:
-                text = _answer_text(event) or text
                 error = event.error_message or error
+                if event.author == "user" or event.partial or not event.is_final_response():
+                    continue
+                parts = (event.content and event.content.parts) or []
+                said = "".join(part.text for part in parts if part.text and not part.thought)
+                output = json.dumps(event.output, default=str) if event.output is not None else ""
+                text = said or output or text
         if error:
             raise InputError(hidden(error))
         session = await self._service.session(USER, session_id)
@@ -115,14 +119,6 @@ class McpTool:
 
 
 _ASK_AGAIN = "a person answers that; ask again with this session_id afterwards"
-
-
-def _answer_text(event: Event) -> str:
-    if event.author == "user" or event.partial or not event.is_final_response():
-        return ""
-    parts = (event.content and event.content.parts) or []
-    text = "".join(part.text for part in parts if part.text and not part.thought)
-    return text or (json.dumps(event.output, default=str) if event.output is not None else "")
 
 
 def _text(text: str) -> mcp_types.TextContent:

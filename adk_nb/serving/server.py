@@ -49,20 +49,19 @@ def bound_socket(port: int | None) -> socket.socket:
             server.listen(128)
         except OSError as error:
             server.close()
-            if candidate == wanted[-1]:
-                raise InputError(_refusal(candidate, error)) from error
+            if candidate != wanted[-1]:
+                continue
+            reason = f"port {candidate} cannot be used: {error.strerror}; leave --port out, and a free one is taken"
+            if error.errno == errno.EADDRINUSE:
+                with suppress(OSError), socket.socket() as probe:
+                    probe.bind((HOST, 0))
+                    free = probe.getsockname()[1]
+                    reason = f"port {candidate} is taken; name another, as --port {free}, or leave --port out"
+            raise InputError(reason) from error
         else:
             server.setblocking(False)
             return server
     raise AssertionError("the last port was either bound or refused")
-
-
-def _refusal(port: int, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        with suppress(OSError), socket.socket() as probe:
-            probe.bind((HOST, 0))
-            return f"port {port} is taken; name another, as --port {probe.getsockname()[1]}, or leave --port out"
-    return f"port {port} cannot be used: {error.strerror}; leave --port out, and a free one is taken"
 
 
 class _Connection(H11Protocol):
@@ -146,8 +145,16 @@ class Server:
         self._work = sync.start(self._serve())
         # Exit handlers run last in, first out: this one before that of the loop, which cancels what still runs.
         atexit.register(self.stop)
+
+        async def answers() -> None:
+            async with asyncio.timeout(_START_SECONDS):
+                while not self._server.started:
+                    if not self.is_running:
+                        raise TimeoutError
+                    await asyncio.sleep(0.01)
+
         try:
-            sync.run(self._until_started())
+            sync.run(answers())
         except TimeoutError as error:
             self.stop()
             raise InputError(f"the server did not start within {_START_SECONDS:.0f} s; the log says why") from error
@@ -169,10 +176,3 @@ class Server:
                 await self._server.serve(sockets=[self._socket])
             finally:
                 self._socket.close()
-
-    async def _until_started(self) -> None:
-        async with asyncio.timeout(_START_SECONDS):
-            while not self._server.started:
-                if not self.is_running:
-                    raise TimeoutError
-                await asyncio.sleep(0.01)

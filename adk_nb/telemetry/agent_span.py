@@ -1,6 +1,6 @@
 """The span of one activation of an agent."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from opentelemetry import trace
@@ -49,8 +49,14 @@ class AgentSpan:
         if recorder.conventions.has_agent_ids:
             attributes[conventions.AGENT_ID] = f"{ctx.app_name}/{agent.name}"
             attributes[recorder.conventions.provider] = _provider(agent)
-        # Links, not a parent: the span of the interrupted run has ended.
-        links = _resumed(ctx) if self._is_run and (ctx.checkpoints or ctx.calls_answered) else ()
+        links: list[Link] = []
+        if self._is_run and (ctx.checkpoints or ctx.calls_answered):
+            # The run that this one resumes, or whose requests it answers: a link, not a parent, as its span has ended.
+            history = history_of(ctx.session)
+            records = [record for key in ctx.calls_answered if (record := history.calls.newest(key))]
+            invocations = {ctx.invocation_id, *(record.event.invocation_id for record in records)}
+            earlier = span_of(event for event in history.newest() if event.invocation_id in invocations)
+            links += [Link(earlier)] if earlier else []
         self._span = recorder.start(f"{operation} {agent.name}", attributes, links=links)
         if recorder.has_content_attributes and ctx.user_content:
             self._span.set_attribute("gen_ai.input.messages", content.as_json(content.messages([ctx.user_content])))
@@ -61,7 +67,10 @@ class AgentSpan:
             return
         if not self._is_noted:
             self._is_noted = True
-            event.custom_metadata = {**(event.custom_metadata or {}), TRACEPARENT: _traceparent(self._span)}
+            # W3C's header for a span. Source: https://www.w3.org/TR/trace-context/.
+            own = self._span.get_span_context()
+            traceparent = f"00-{own.trace_id:032x}-{own.span_id:016x}-{own.trace_flags:02x}"
+            event.custom_metadata = {**(event.custom_metadata or {}), TRACEPARENT: traceparent}
         if self._recorder.has_content_attributes and event.text:
             self._answer = event
 
@@ -79,15 +88,6 @@ def _provider(agent: RunnableAgent) -> str:
     return conventions.provider_of(model) if model else "_OTHER"
 
 
-def _resumed(ctx: InvocationContext) -> Sequence[Link]:
-    """Links to the run that this one resumes, or whose requests it answers."""
-    history = history_of(ctx.session)
-    records = [record for key in ctx.calls_answered if (record := history.calls.newest(key))]
-    invocations = {ctx.invocation_id, *(record.event.invocation_id for record in records)}
-    earlier = span_of(event for event in history.newest() if event.invocation_id in invocations)
-    return [Link(earlier)] if earlier else []
-
-
 def span_of(newest_first: Iterable[Event]) -> SpanContext | None:
     """The span of the newest run in these events. None: it had none."""
     for event in newest_first:
@@ -96,9 +96,3 @@ def span_of(newest_first: Iterable[Event]) -> SpanContext | None:
             span_context = trace.get_current_span(context).get_span_context()
             return span_context if span_context.is_valid else None
     return None
-
-
-def _traceparent(span: Span) -> str:
-    """W3C's header for a span. Source: https://www.w3.org/TR/trace-context/."""
-    context = span.get_span_context()
-    return f"00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}"

@@ -8,6 +8,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import face, require
+from adk_nb.models.http_address import otlp_url
 from adk_nb.redaction import remember_url
 from adk_nb.runtime import observer
 from adk_nb.telemetry.conventions import CONVENTIONS, VERSIONS, Version
@@ -17,11 +18,6 @@ CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """Environment variable that asks all GenAI instrumentations for content."""
 _SIGNAL_PATH = re.compile(r"/v1(/(traces|metrics|logs))?$")
 """The end of a path that names a signal, or the version alone. Source: OTLP 1.10, "OTLP/HTTP Request"."""
-_ADDRESS_LIKE = re.compile(
-    r"(?:(?P<scheme>[a-z]*)(?::/+|//))?(?P<login>[^@/\s]*@)?(?P<host>\[[^\]]*\]|[^:/?#\s\[]*)"
-    r"(?::(?P<port>\d+))?(?P<path>/[^\s?#]*)?.*",
-    re.IGNORECASE,
-)
 _SECRET_PARTS = re.compile(r"(?:(?<=://)|^)[^@/]*@|(?<==)[^&#]+")
 
 _late, _ = face(
@@ -75,7 +71,16 @@ def instrument(
     provider = api.get_tracer_provider() if tracer_provider is None else tracer_provider
     destination = None
     if tracer_provider is not None:
-        _check_provider(tracer_provider, sends=bool(endpoint))
+        if not hasattr(provider, "get_tracer") or isinstance(provider, type):
+            raise ConfigurationError(
+                f"tracer_provider={provider!r:.80} is not a TracerProvider; write "
+                "opentelemetry.sdk.trace.TracerProvider()"
+            )
+        if endpoint and not hasattr(provider, "add_span_processor"):
+            raise ConfigurationError(
+                f"no endpoint can be added to a {type(provider).__name__}, it takes no span processors; leave out "
+                "tracer_provider, or pass an opentelemetry.sdk.trace.TracerProvider()"
+            )
     if endpoint:
         safe = check_endpoint(endpoint)
         # The interface alone has no processors: nobody has set a provider.
@@ -87,7 +92,8 @@ def instrument(
     _close = destination.shutdown if destination else None
     _provider = provider
     tracer = api.get_tracer("adk_nb", tracer_provider=provider)
-    has_content = _asks_for_content() if content is None else content
+    asked = os.environ.get(CONTENT_VARIABLE, "").strip().lower() in ("true", "1", "span_only", "span_and_event")
+    has_content = asked if content is None else content
     recorder = _late("Recorder")(tracer, CONVENTIONS[conventions], has_content=has_content)
     observer.registered = _late("SpanObserver")(recorder)
 
@@ -104,18 +110,6 @@ def uninstrument() -> None:
 def provider() -> Any:
     """The `TracerProvider` that makes spans of runs at present. None: nothing does."""
     return _provider
-
-
-def _check_provider(provider: Any, *, sends: bool) -> None:
-    if not hasattr(provider, "get_tracer") or isinstance(provider, type):
-        raise ConfigurationError(
-            f"tracer_provider={provider!r:.80} is not a TracerProvider; write opentelemetry.sdk.trace.TracerProvider()"
-        )
-    if sends and not hasattr(provider, "add_span_processor"):
-        raise ConfigurationError(
-            f"no endpoint can be added to a {type(provider).__name__}, it takes no span processors; leave out "
-            "tracer_provider, or pass an opentelemetry.sdk.trace.TracerProvider()"
-        )
 
 
 def check_endpoint(endpoint: str) -> str:
@@ -143,7 +137,7 @@ def traces_address(endpoint: str) -> str:
     parts = _parse(text)
     if parts is None:
         safe = without_credentials(text)[:100]
-        raise ConfigurationError(f"{safe!r} is not an address for OTLP over HTTP; write {_guess(safe)!r}")
+        raise ConfigurationError(f"{safe!r} is not an address for OTLP over HTTP; write {otlp_url(safe)!r}")
     path = _SIGNAL_PATH.sub("", parts.path.rstrip("/")) + "/v1/traces"
     return parts._replace(path=path, fragment="").geturl()
 
@@ -157,25 +151,6 @@ def _parse(address: str) -> SplitResult | None:
     return parts if is_address and not re.search(r"\s", address) else None
 
 
-def _guess(text: str) -> str:
-    """An address that may be meant by what is none."""
-    match = _ADDRESS_LIKE.fullmatch(text)
-    if not match or not (match["host"] or "").strip("0123456789"):
-        return "http://localhost:4318"
-    scheme, login, host, port, path = match.group("scheme", "login", "host", "port", "path")
-    if port and not 0 < int(port) < 65_536:
-        port = "4318"
-    if (scheme or "").lower() in ("grpc", "grpcs"):
-        port = "4318"  # gRPC has a port of its own, 4317
-    if not port and "." in host.strip("0123456789."):  # a service of the net, not a program of this network
-        return f"https://{login or ''}{host}{path or ''}"
-    return f"http://{login or ''}{host}:{port or 4318}{path or ''}"
-
-
 def without_credentials(address: str) -> str:
     """An address to be shown: with `***` for user, password and the values of its query."""
     return _SECRET_PARTS.sub(lambda match: "***@" if match[0].endswith("@") else "***", address)
-
-
-def _asks_for_content() -> bool:
-    return os.environ.get(CONTENT_VARIABLE, "").strip().lower() in ("true", "1", "span_only", "span_and_event")

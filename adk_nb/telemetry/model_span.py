@@ -77,23 +77,18 @@ class ModelSpan:
             attributes |= conventions.usage_attributes(self._usage, self._recorder.conventions)
         if self._streams and self._recorder.conventions.has_details and self._seconds_to_first is not None:
             attributes["gen_ai.response.time_to_first_chunk"] = self._seconds_to_first
-        if self._last:
-            attributes |= self._response_attributes(self._last)
+        if response := self._last:
+            if response.model_version:
+                attributes["gen_ai.response.model"] = response.model_version
+            if response.attempts:
+                attributes[conventions.FAILED_ATTEMPTS] = [attempt.error for attempt in response.attempts]
+            if response.error_code:
+                attributes[conventions.ERROR] = response.error_code
+                self._span.set_status(Status(StatusCode.ERROR))
         if self._recorder.has_content:
             self._add_content(reason, attributes)
         if attributes:
             self._span.set_attributes(attributes)
-
-    def _response_attributes(self, response: LlmResponse) -> dict[str, Any]:
-        attributes: dict[str, Any] = {}
-        if response.model_version:
-            attributes["gen_ai.response.model"] = response.model_version
-        if response.attempts:
-            attributes[conventions.FAILED_ATTEMPTS] = [attempt.error for attempt in response.attempts]
-        if response.error_code:
-            attributes[conventions.ERROR] = response.error_code
-            self._span.set_status(Status(StatusCode.ERROR))
-        return attributes
 
     def _add_content(self, reason: str | None, attributes: dict[str, Any]) -> None:
         request, answer = self._request, self._last.content if self._last else None

@@ -95,8 +95,19 @@ class _QuietExporter(SpanExporter):
 
     def note(self, record: logging.LogRecord) -> None:
         """Note what the exporter logs; it logs each failed attempt before it waits for the next."""
-        error = _connection_error(record)
-        self._reason = self._reason or error or _status(record)
+        arguments, late = record.args or (), f"no answer within {_TIMEOUT:g} s"
+        # The errors of requests are OSErrors; the exporter also logs batches that it cannot encode.
+        error = next((argument for argument in arguments if isinstance(argument, OSError)), None)
+        status = next((argument for argument in arguments if isinstance(argument, int)), None)
+        if error is not None:
+            name = type(error).__name__
+            details = "" if name == "ConnectionError" else f" ({name})"
+            reason = late if "Timeout" in name else f"no connection{details}"
+        elif "timeout" in record.getMessage():  # the end of the retries, of which none has said why
+            reason = late
+        else:
+            reason = f"HTTP {status}" if status else hidden(record.getMessage())[:200]
+        self._reason = self._reason or reason
         # A busy service may take the next attempt; one that nobody has started is worth a word at once.
         if error:
             self._warn()
@@ -122,7 +133,12 @@ class _QuietExporter(SpanExporter):
     def _warn(self) -> None:
         if not self._has_warned:
             self._has_warned = True
-            hint, warning = _port_hint(self._safe_endpoint), "no spans reach %s: %s%s; runs go on without them"
+            parts, hint = urlsplit(self._safe_endpoint), ""
+            if parts.port == 4317:
+                hint = "; port 4317 takes gRPC, and OTLP over HTTP has 4318"
+            elif parts.port is None and parts.scheme == "http":
+                hint = "; without a port it is 80, and OTLP over HTTP has 4318"
+            warning = "no spans reach %s: %s%s; runs go on without them"
             # The thread of the batches has no cell: what it prints would be below the cell that runs by then.
             self._place.run(logger.warning, warning, self._safe_endpoint, self._reason, hint)
 
@@ -130,35 +146,6 @@ class _QuietExporter(SpanExporter):
         if not self._is_closed:
             self._is_closed = True
             self._exporter.shutdown()
-
-
-def _port_hint(address: str) -> str:
-    """A note on a port that is probably not the one of OTLP over HTTP; empty if it may be."""
-    parts = urlsplit(address)
-    if parts.port == 4317:
-        return "; port 4317 takes gRPC, and OTLP over HTTP has 4318"
-    if parts.port is None and parts.scheme == "http":
-        return "; without a port it is 80, and OTLP over HTTP has 4318"
-    return ""
-
-
-def _connection_error(record: logging.LogRecord) -> str | None:
-    """What a failed request that OTLPSpanExporter has logged means. None: it logged none."""
-    # The errors of requests are OSErrors; the exporter also logs batches that it cannot encode.
-    error = next((argument for argument in record.args or () if isinstance(argument, OSError)), None)
-    name = type(error).__name__
-    if error is None:
-        return None
-    if "Timeout" in name:
-        return f"no answer within {_TIMEOUT:g} s"
-    return "no connection" if name == "ConnectionError" else f"no connection ({name})"
-
-
-def _status(record: logging.LogRecord) -> str:
-    if "timeout" in record.getMessage():  # the end of the retries, of which none has said why
-        return f"no answer within {_TIMEOUT:g} s"
-    status = next((argument for argument in record.args or () if isinstance(argument, int)), None)
-    return f"HTTP {status}" if status else hidden(record.getMessage())[:200]
 
 
 def _is_from_others(record: logging.LogRecord) -> bool:

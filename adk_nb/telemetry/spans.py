@@ -13,7 +13,7 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.redaction import hidden
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
-from adk_nb.runtime.observer import ObservedScore, ObservedTool, Scores
+from adk_nb.runtime.observer import ObservedTool, Scores
 from adk_nb.telemetry import content, conventions
 from adk_nb.telemetry.agent_span import AgentSpan, span_of
 from adk_nb.telemetry.model_span import ModelSpan
@@ -91,21 +91,18 @@ class SpanObserver:
         try:
             result = await recorder.result(span, scores)
             for metric, score in result.items():
-                span.add_event("gen_ai.evaluation.result", self._score_attributes(metric, score))
+                attributes: dict[str, Any] = {
+                    "gen_ai.evaluation.name": metric,
+                    "gen_ai.evaluation.score.label": score.verdict,
+                }
+                if score.value is not None:
+                    attributes["gen_ai.evaluation.score.value"] = float(score.value)
+                if score.reason and recorder.has_content:
+                    attributes["gen_ai.evaluation.explanation"] = replace_surrogates(hidden(score.reason))
+                span.add_event("gen_ai.evaluation.result", attributes)
             return result
         finally:
             span.end()
-
-    def _score_attributes(self, metric: str, score: ObservedScore) -> dict[str, Any]:
-        attributes: dict[str, Any] = {
-            "gen_ai.evaluation.name": metric,
-            "gen_ai.evaluation.score.label": score.verdict,
-        }
-        if score.value is not None:
-            attributes["gen_ai.evaluation.score.value"] = float(score.value)
-        if score.reason and self._recorder.has_content:
-            attributes["gen_ai.evaluation.explanation"] = replace_surrogates(hidden(score.reason))
-        return attributes
 
 
 class _NodeSpan:

@@ -31,7 +31,7 @@ from adk_nb.runtime.invoke import invoke
 from adk_nb.runtime.message import last_speaker
 from adk_nb.runtime.nested_calls import awaited_branches, is_paused, outermost, recipient
 from adk_nb.runtime.open_calls import new_failure_events
-from adk_nb.runtime.run_config import RunConfig, StreamingMode
+from adk_nb.runtime.run_config import StreamingMode
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.shape import Shape, error_text
@@ -132,23 +132,34 @@ class AgentTool(BaseTool):
                     "error": f"{self.name}() was not called: {MAX_NESTED_CALLS} agents wait for each other; answer it"
                 }
             return await self._run_in_session(caller, args, tool_context)
-        return await self._run_isolated(caller, args, tool_context)
-
-    async def _run_isolated(self, caller: InvocationContext, args: dict[str, Any], tool_context: ToolContext) -> Any:
         ctx = self._isolated_context(caller)
         root = ctx.shared.outermost
         first = await first_event(ctx, self._message(args), {}, message_is_optional=False)
         usage = list[dict[str, Any]]()
         call_state(tool_context).nested_usage = usage
+        state = tool_context.state
         async with aclosing(invoke(ctx, first)) as events:
             async for event in events:
                 # Stored with the caller's result: the events of an isolated session are not kept.
                 usage += usages_to_json(event)
-                _copy_to_caller(event, tool_context)
+                for key, value in event.actions.state_delta.items():
+                    if value == DELETED:
+                        state.pop(key, None)
+                    else:
+                        state[key] = value
+                tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
                 if root.stop.reason:
                     break
         own_events = ctx.session.events[1:]  # without the input message
-        if reason := _wait_reason(own_events):
+        names: dict[str | None, str | None] = {}
+        open_ids = set[str]()
+        for event in own_events:
+            names |= {call.id: call.name for call in event.get_function_calls()}
+            open_ids -= {response.id or "" for response in event.get_function_responses()}
+            open_ids |= event.long_running_tool_ids or set()
+        if open_ids:
+            tools = sorted({names.get(key) or "a tool" for key in open_ids})
+            reason = _REQUEST_KINDS.get(tools[0]) or f"the outcome of {', '.join(tools)}"
             streams = self.stream_events
             remedy = "in a live conversation all do" if streams else f"write AgentTool({self.name}, stream_events=True)"
             return {
@@ -183,7 +194,10 @@ class AgentTool(BaseTool):
                 await self._emit(caller, failure)
             caller.shared.last_failure = caller.shared.reported_error = None  # the caller handles the error
             raise
-        since, events_since = _events_since(key, ctx)
+        history = history_of(ctx.session)
+        record = history.calls.newest(key)
+        since = record.event_index if record else 0
+        events_since = history.events[since:]
         if self._is_waiting(ctx, events_since, since) or (state.is_resumed and not has_events):
             state.has_nested_interrupt = True
             return None
@@ -282,7 +296,15 @@ class AgentTool(BaseTool):
             events_compaction_config=None,
             context_cache_config=cache
             and cache.model_copy(update={"ttl_seconds": min(cache.ttl_seconds, _CACHE_SECONDS)}),
-            run_config=_nested_run_config(caller.run_config),
+            # Without the settings that concern the caller alone.
+            run_config=caller.run_config.model_copy(
+                update={
+                    "streaming_mode": StreamingMode.NONE,
+                    "support_cfc": False,
+                    "timeout": None,
+                    "model_input_context": None,
+                }
+            ),
             invocation_id=new_invocation_id(),
             branch=None,
             isolation_scope=None,
@@ -302,34 +324,11 @@ class AgentTool(BaseTool):
         )
 
 
-def _nested_run_config(caller: RunConfig) -> RunConfig:
-    """The caller's run config without the settings that concern the caller alone."""
-    return caller.model_copy(
-        update={
-            "streaming_mode": StreamingMode.NONE,
-            "support_cfc": False,
-            "timeout": None,
-            "model_input_context": None,
-        }
-    )
-
-
 def _input_shape(agent: Any) -> Shape | None:
     """The agent's input schema; for a workflow agent, that of its first sub-agent."""
     if hasattr(agent, "input_shape"):
         return agent.input_shape
     return _input_shape(agent.sub_agents[0]) if getattr(agent, "sub_agents", None) else None
-
-
-def _copy_to_caller(event: Event, tool_context: ToolContext) -> None:
-    """Copy the agent's state writes and files to the caller; they are stored with the result."""
-    state = tool_context.state
-    for key, value in event.actions.state_delta.items():
-        if value == DELETED:
-            state.pop(key, None)
-        else:
-            state[key] = value
-    tool_context.actions.artifact_delta.update(event.actions.artifact_delta)
 
 
 def _run_agent(ctx: InvocationContext, *, resumed: bool) -> AsyncGenerator[Event, None]:
@@ -341,28 +340,6 @@ def _run_agent(ctx: InvocationContext, *, resumed: bool) -> AsyncGenerator[Event
 async def _nothing() -> AsyncGenerator[Event, None]:
     return
     yield  # makes the function a generator
-
-
-def _events_since(call_id: str, ctx: InvocationContext) -> tuple[int, list[Event]]:
-    """Index of the event that made the call, and the events since then, oldest first."""
-    history = history_of(ctx.session)
-    record = history.calls.newest(call_id)
-    since = record.event_index if record else 0
-    return since, history.events[since:]
-
-
-def _wait_reason(events: Sequence[Event]) -> str | None:
-    """The open interrupt of an isolated agent, for the error message. None: there is none."""
-    names: dict[str | None, str | None] = {}
-    open_ids = set[str]()
-    for event in events:
-        names |= {call.id: call.name for call in event.get_function_calls()}
-        open_ids -= {response.id or "" for response in event.get_function_responses()}
-        open_ids |= event.long_running_tool_ids or set()
-    if not open_ids:
-        return None
-    tools = sorted({names.get(key) or "a tool" for key in open_ids})
-    return _REQUEST_KINDS.get(tools[0]) or f"the outcome of {', '.join(tools)}"
 
 
 _REQUEST_KINDS = {APPROVAL_REQUEST: "an approval", CREDENTIAL_REQUEST: "a credential", INPUT_REQUEST: "an answer"}

@@ -6,7 +6,7 @@ import logging
 import sys
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from enum import Enum
 from typing import Any, cast, get_args, get_origin
 
@@ -29,8 +29,12 @@ def hints_of(func: Callable[..., Any]) -> dict[str, Any]:
     try:
         hints = typing.get_type_hints(target, localns=_local_names(target), include_extras=True)
     except Exception:  # an annotation may be any expression, so resolving it may raise anything
-        annotations: dict[str, Any] = getattr(target, "__annotations__", {})
-        hints = {key: _resolve_or_keep(target, key, hint) for key, hint in annotations.items()}
+        hints = dict[str, Any](getattr(target, "__annotations__", {}))
+        for key, hint in hints.items():
+            try:
+                hints[key] = _resolve(target, key, hint)
+            except Exception as error:
+                logger.debug("the type of %r cannot be resolved: %s", key, error)
     try:
         return {key: _supported(hint) for key, hint in hints.items()}
     except RecursionError:  # a recursive TypedDict: pydantic reports it, with the fix
@@ -71,14 +75,6 @@ def _resolve(target: Any, key: str, hint: Any) -> Any:
     return typing.get_type_hints(holder, module_names, _local_names(target), include_extras=True)[key]
 
 
-def _resolve_or_keep(target: Any, key: str, hint: Any) -> Any:
-    try:
-        return _resolve(target, key, hint)
-    except Exception as error:  # an annotation may be any expression
-        logger.debug("the type of %r cannot be resolved: %s", key, error)
-        return hint
-
-
 def _local_names(target: Any) -> dict[str, Any]:
     """Local names visible to a nested function: its closure, and the outer function's variables while that runs."""
     inner: Any = inspect.unwrap(target)
@@ -101,57 +97,35 @@ def _local_names(target: Any) -> dict[str, Any]:
 
 def _supported(hint: Any) -> Any:
     """The type, with parts that pydantic cannot read replaced by equal ones: TypedDicts, Enum members in a Literal."""
-    if _NEEDS_TYPING_EXTENSIONS and _is_typing_typed_dict(hint):
-        return _as_extensions_typed_dict(hint)
-    args = get_args(hint)
-    if get_origin(hint) is typing.Literal:
+    if _NEEDS_TYPING_EXTENSIONS and typing.is_typeddict(hint) and type(hint).__module__ == "typing":
+        fields: dict[str, Any] = {}
+        for key, field in typing.get_type_hints(hint, include_extras=True).items():
+            # By the field's own mark, else by the class's `total`.
+            if (mark := get_origin(field)) in (typing.Required, typing.NotRequired):
+                field = get_args(field)[0]
+            else:
+                mark = typing.Required if key in hint.__required_keys__ else typing.NotRequired
+            fields[key] = cast(Any, mark)[_supported(field)]
+        typed_dict = cast(Any, typing_extensions.TypedDict)(hint.__name__, fields)
+        typed_dict.__doc__, typed_dict.__module__ = hint.__doc__, hint.__module__
+        return typed_dict
+    args, origin = get_args(hint), get_origin(hint)
+    if origin is typing.Literal:
         members = {member.value: member for member in args if isinstance(member, Enum)}
-        return typing.Annotated[hint, BeforeValidator(functools.partial(_enum_member, members))] if members else hint
-    if not args:
-        return hint
+
+        def member_of(value: Any) -> Any:
+            """The Enum member for `value`. pydantic matches only members that are also str or int."""
+            return members.get(value, value) if isinstance(value, str | int | float) else value
+
+        return typing.Annotated[hint, BeforeValidator(member_of)] if members else hint
     new_args = [
         [_supported(item) for item in cast(list[Any], arg)] if isinstance(arg, list) else _supported(arg)
         for arg in args
     ]
-    return hint if _unchanged(new_args, args) else _with_args(hint, new_args)
-
-
-def _enum_member(members: dict[Any, Enum], value: Any) -> Any:
-    """The Enum member for `value`. pydantic matches only members that are also str or int."""
-    return members.get(value, value) if isinstance(value, str | int | float) else value
-
-
-def _unchanged(new: Iterable[Any], old: Iterable[Any]) -> bool:
-    return all(new_arg is old_arg or new_arg == old_arg for new_arg, old_arg in zip(new, old, strict=True))
-
-
-def _with_args(hint: Any, args: list[Any]) -> Any:
-    origin: Any = get_origin(hint)
+    if all(new is old or new == old for new, old in zip(new_args, args, strict=True)):
+        return hint
     if origin is typing.Annotated:
-        return typing.Annotated[tuple(args)]
+        return typing.Annotated[tuple(new_args)]
     if origin in (typing.Union, types.UnionType):
-        return typing.Union[tuple(args)]  # noqa: UP007  # a value, not an annotation
-    return origin[tuple(args) if len(args) > 1 else args[0]]
-
-
-def _is_typing_typed_dict(hint: Any) -> bool:
-    return typing.is_typeddict(hint) and type(hint).__module__ == "typing"
-
-
-def _as_extensions_typed_dict(old: Any) -> Any:
-    fields = {
-        key: _with_required(hint, key in old.__required_keys__)
-        for key, hint in typing.get_type_hints(old, include_extras=True).items()
-    }
-    typed_dict = cast(Any, typing_extensions.TypedDict)(old.__name__, fields)
-    typed_dict.__doc__, typed_dict.__module__ = old.__doc__, old.__module__
-    return typed_dict
-
-
-def _with_required(hint: Any, required: bool) -> Any:
-    """A field's type as Required or NotRequired: by its own mark, else by the class's `total`."""
-    origin: Any = get_origin(hint)
-    if origin in (typing.Required, typing.NotRequired):
-        return origin[_supported(get_args(hint)[0])]
-    kind: Any = typing.Required if required else typing.NotRequired
-    return kind[_supported(hint)]
+        return typing.Union[tuple(new_args)]  # noqa: UP007  # a value, not an annotation
+    return origin[tuple(new_args) if len(new_args) > 1 else new_args[0]]

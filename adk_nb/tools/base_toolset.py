@@ -200,22 +200,19 @@ async def _tools_from(
     except UserError:
         raise
     except Exception as error:
-        _report_failure(agent, type(entry).__name__, error)
+        toolset = type(entry).__name__
+        if report := on_toolset_failure.get():
+            report(f"agent {agent!r} goes on without the tools of {toolset}: {str(error) or type(error).__name__}")
+        logger.log(
+            logging.INFO if report else logging.WARNING,
+            "agent %r goes on without the tools of %s: %s: %s",
+            agent,
+            toolset,
+            type(error).__name__,
+            error,
+        )
         return []
     return [_RequestHook(entry, number), *tools] if has_request_hook else tools
-
-
-def _report_failure(agent: str, toolset: str, error: Exception) -> None:
-    if report := on_toolset_failure.get():
-        report(f"agent {agent!r} goes on without the tools of {toolset}: {str(error) or type(error).__name__}")
-    logger.log(
-        logging.INFO if report else logging.WARNING,
-        "agent %r goes on without the tools of %s: %s: %s",
-        agent,
-        toolset,
-        type(error).__name__,
-        error,
-    )
 
 
 class StaticToolset(BaseToolset):

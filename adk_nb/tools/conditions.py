@@ -59,7 +59,9 @@ async def condition_holds(condition: Condition, args: Mapping[str, Any], tool_co
     if context_name := context_parameter(condition):
         values[context_name] = tool_context
     try:
-        result = condition(**_accepted(condition, values))
+        parameters = inspect.signature(condition).parameters
+        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
+        result = condition(**{key: value for key, value in values.items() if takes_any or key in parameters})
         return bool(await result if is_awaitable(result) else result)
     except Exception as error:
         # Fail safe: without a result the user is asked.
@@ -115,13 +117,6 @@ def _refuse_unknown(func: Callable[..., Any], tool: str, names: Sequence[str]) -
             raise ConfigurationError(
                 f"{tool}: its condition needs {parameter.name!r}, which is not a parameter of the tool; {hint}"
             )
-
-
-def _accepted(func: Callable[..., Any], args: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that the function has a parameter for."""
-    parameters = inspect.signature(func).parameters
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    return {key: value for key, value in args.items() if takes_any or key in parameters}
 
 
 def is_awaitable(value: Any) -> bool:

@@ -61,11 +61,15 @@ def with_references(response: types.FunctionResponse) -> types.FunctionResponse:
 
 def for_model(content: types.Content) -> types.Content:
     """Apply `with_references` to all function responses; returns `content` itself if there is no media."""
-    parts = content.parts or []
-    for part in parts:
-        if part.function_response and part.function_response.parts:
-            return types.Content(role=content.role, parts=[_part_for_model(part) for part in parts])
-    return content
+    if not any(part.function_response and part.function_response.parts for part in content.parts or ()):
+        return content
+    parts: list[types.Part] = []
+    for part in content.parts or ():
+        response = part.function_response
+        if response and (changed := with_references(response)) is not response:
+            part = part.model_copy(update={"function_response": changed})
+        parts.append(part)
+    return types.Content(role=content.role, parts=parts)
 
 
 def blob(text: Any, mime_type: str | None) -> types.Blob | None:
@@ -79,13 +83,6 @@ def blob(text: Any, mime_type: str | None) -> types.Blob | None:
     return types.Blob(data=data, mime_type=mime_type or "application/octet-stream")
 
 
-def _part_for_model(part: types.Part) -> types.Part:
-    response = part.function_response
-    if response is None or (changed := with_references(response)) is response:
-        return part
-    return part.model_copy(update={"function_response": changed})
-
-
 def _map_media(result: Any, change: _Change) -> Any:
     """Copy `result` with `change` applied to its media; returns `result` itself if nothing changed."""
     # Exact types: isinstance may run code of a foreign object, through its `__class__`.
@@ -94,21 +91,18 @@ def _map_media(result: Any, change: _Change) -> Any:
     blocks: Any = result.get("content")
     if cast(type[Any], type(blocks)) is not list:
         return result
-    mapped = [_map_block(block, change) for block in blocks]
+    mapped: list[Any] = []
+    for block in blocks:
+        if type(block) is dict:
+            block = cast(_Holder, block)
+            kind, resource = block.get("type"), block.get("resource")
+            if type(kind) is str and kind in ("image", "audio"):
+                block = _replace(block, "data", change)
+            elif type(kind) is str and kind == "resource" and type(resource) is dict:
+                changed = _replace(cast(_Holder, resource), "blob", change)
+                block = block if changed is resource else {**block, "resource": changed}
+        mapped.append(block)
     return result if all(map(is_, mapped, blocks)) else {**result, "content": mapped}
-
-
-def _map_block(block: Any, change: _Change) -> Any:
-    if type(block) is not dict:
-        return block
-    block = cast(_Holder, block)
-    kind, resource = block.get("type"), block.get("resource")
-    if type(kind) is str and kind in ("image", "audio"):
-        return _replace(block, "data", change)
-    if type(kind) is not str or kind != "resource" or type(resource) is not dict:
-        return block
-    changed = _replace(cast(_Holder, resource), "blob", change)
-    return block if changed is resource else {**block, "resource": changed}
 
 
 def _replace(holder: _Holder, key: str, change: _Change) -> _Holder:

@@ -1,8 +1,11 @@
 """Fingerprints of code: what it means that a tool, a callback or an agent has changed.
 
 An approval is valid only for the tool that was shown to the approver, and a stored answer only for the agent that gave
-it. Both follow the names that a function looks up, as far as the user's own code goes: a notebook, a script, or a
-module that is not installed.
+it. A fingerprint is the hash of a walk over all that a value can reach: a function reaches its code, its defaults, what
+it closes over, and what it finds by name; a class its members; an object its attributes. The walk goes as far as the
+user's own code: a notebook, a script, or a module that is not installed. What a function of that code changes while it
+works, a counter for instance, is no part of it, so there are two walks: the first finds the functions, whose bytecode
+says what they change, and the second leaves that out.
 """
 
 import dis
@@ -37,6 +40,16 @@ _PLAIN = (type(None), bool, int, float, complex, str, bytes)
 _VALUES = (date, time, timedelta, tzinfo, Decimal, Fraction, PurePath, UUID, range)
 """Types of Python's library whose values do not change, and are told by their repr."""
 _DATA = (list, set, dict, deque, bytearray, array, ChainMap, UserDict, UserList)
+_HOLDERS: tuple[tuple[Any, tuple[str, ...]], ...] = (
+    (functools.cached_property, ("func",)),
+    (functools.singledispatchmethod, ("dispatcher",)),
+    (MethodType, ("__func__", "__self__")),
+    ((staticmethod, classmethod), ("__func__",)),
+    (property, ("fget", "fset", "fdel")),
+    (slice, ("start", "stop", "step")),
+    (re.Pattern, ("pattern", "flags")),
+)
+"""Types of Python, and the attributes that are all they hold."""
 _MOST_ITEMS = 10_000
 """Of a longer list or dict only the length counts."""
 _CONSTRUCTORS = {"__init__", "__new__", "__post_init__", "model_post_init", "__init_subclass__", "__set_name__"}
@@ -112,41 +125,7 @@ def _tokens(value: Any, parts_of_agent: Callable[[Any], Iterable[Any]] | None = 
     return iter(tokens) if walk.changed == _Changes() else walk.tokens(value)
 
 
-@dataclass(kw_only=True)
-class _Changes:
-    """What functions change: it is no part of them."""
-
-    cells: set[int] = field(default_factory=set[int])
-    """Ids of variables of outer functions."""
-    variables: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
-    """Id of the namespace, and name, of global variables."""
-    attributes: set[str] = field(default_factory=set[str])
-    data: set[str] = field(default_factory=set[str])
-    """Names whose lists and dicts they may change."""
-
-    @classmethod
-    def of(cls, functions: Iterable[FunctionType], namespaces: Iterable[dict[str, Any]]) -> "_Changes":
-        changes = cls()
-        found = list(functions)
-        for value in [value for namespace in namespaces for value in list(namespace.values())]:
-            func = value.func if isinstance(value, FunctionTool) else value
-            if isinstance(func, FunctionType) and _is_own(func.__globals__):
-                found.append(func)
-            elif isinstance(value, type) and _is_own_class(cast(type[Any], value)):
-                found += _methods(cast(type[Any], value))
-        for func in found:
-            use = _use_of(func.__code__)
-            if not (use.assigned_cells or use.assigned_globals or use.assigned_attributes or use.changed_data):
-                continue
-            cells = zip(func.__code__.co_freevars, func.__closure__ or (), strict=True)
-            changes.cells.update(id(cell) for name, cell in cells if name in use.assigned_cells)
-            changes.variables.update((id(func.__globals__), name) for name in use.assigned_globals)
-            if _is_own(func.__globals__):
-                changes.attributes |= use.assigned_attributes
-                changes.data |= use.changed_data
-            else:  # a decorator, whose names mean nothing elsewhere
-                changes.data |= use.changed_data.intersection(func.__code__.co_freevars)
-        return changes
+# ---- the walk
 
 
 class _Walk:
@@ -187,18 +166,11 @@ class _Walk:
         if isinstance(value, functools.partial | functools.partialmethod):
             partial = cast(Any, value)
             return [partial.func, *partial.args, *partial.keywords, *partial.keywords.values()]
-        if isinstance(value, functools.cached_property):
-            return [cast(Any, value).func]
-        if isinstance(value, functools.singledispatchmethod):
-            return [cast(Any, value).dispatcher]
-        if isinstance(value, MethodType):
-            return [value.__func__, value.__self__]
         if isinstance(value, FunctionType):
             return self._parts_of_function(value)
-        if isinstance(value, staticmethod | classmethod):
-            return [cast(Any, value).__func__]
-        if isinstance(value, property):
-            return [value.fget, value.fset, value.fdel]
+        for kinds, names in _HOLDERS:
+            if isinstance(value, kinds):
+                return [getattr(value, name) for name in names]
         if arguments := get_args(value):  # a type such as `list[int]`
             return [get_origin(value), *arguments]
         if isinstance(value, Enum):
@@ -207,14 +179,13 @@ class _Walk:
             return self._parts_of_class(cast(type[Any], value))
         if hasattr(_type(value), "find_agent"):
             return [_Token(value.name), *(self.parts_of_agent(value) if self.parts_of_agent else ())]
-        kind = _type(value)
-        held = self._held_values(value)
+        held = self._items(value)
         if held is None:
             return self._parts_of_object(value)
-        return [*held, *self._parts_of_object(value)] if _is_own_class(kind) else held
+        return [*held, *self._parts_of_object(value)] if _is_own_class(_type(value)) else held
 
-    def _held_values(self, value: Any) -> list[Any] | None:
-        """What a value of one of Python's types holds; None for an object of another type."""
+    def _items(self, value: Any) -> list[Any] | None:
+        """The items of a list, a dict, a number and so on; None for an object of another type."""
         if isinstance(value, tuple):
             return list(cast(tuple[Any, ...], value))
         if isinstance(value, frozenset):  # a constant of `x in {1, 2}`; its order is arbitrary
@@ -222,18 +193,28 @@ class _Walk:
         if isinstance(value, MappingProxyType):
             return [part for pair in cast(dict[Any, Any], value).items() for part in pair]
         if isinstance(value, _DATA):
-            return self._parts_of_data(cast(Any, value))
-        if isinstance(value, slice):
-            part = cast(Any, value)
-            return [part.start, part.stop, part.step]
-        if isinstance(value, re.Pattern):
-            return [cast(Any, value).pattern, value.flags]
+            return self._data(cast(Any, value)) if self.with_data else []
         if isinstance(value, operator.itemgetter | operator.attrgetter | operator.methodcaller):
             return list(cast(Any, value).__reduce__())
         for base in _PLAIN:
             if isinstance(value, base):
                 return [_Token(hex(cast(int, value)) if base is int else cast(Any, base).__repr__(value))]
         return [_Token(repr(value))] if isinstance(value, _VALUES) and not _is_own_class(_type(value)) else None
+
+    def _data(self, value: Any) -> list[Any]:
+        """What a value that can be changed holds now."""
+        if len(value) > _MOST_ITEMS:
+            return [len(value)]
+        if isinstance(value, set):
+            return self._sorted(cast(set[Any], value))
+        if isinstance(value, dict):
+            pairs = cast(dict[Any, Any], value).items()
+            return [getattr(cast(Any, value), "default_factory", None), *(part for pair in pairs for part in pair)]
+        if isinstance(value, ChainMap):
+            return list(cast(Any, value).maps)
+        if isinstance(value, UserDict | UserList):
+            return [cast(Any, value).data]
+        return [value.typecode, *value] if isinstance(value, array) else list(value)
 
     def _parts_of_function(self, func: FunctionType) -> list[Any]:
         self.functions[id(func)] = func
@@ -251,8 +232,21 @@ class _Walk:
             self.namespaces[id(func.__globals__)] = func.__globals__
             annotations = _annotations(func)
             parts += annotations
+            # What it finds by name, in its module and in modules of the user's own that it imports.
+            use, namespace = _use_of(func.__code__), func.__globals__
             named = {name for text in annotations if isinstance(text, str) for name in _NAME.findall(text)}
-            parts += self._found_by_name(_use_of(func.__code__), named, func.__globals__)
+            found = {name: namespace[name] for name in use.read_globals | named if name in namespace}
+            found |= {name: sys.modules[name] for name in use.imported if name in sys.modules}
+            for name, value in sorted(found.items()):
+                if (id(namespace), name) in self.changed.variables:
+                    continue
+                if not isinstance(value, ModuleType):
+                    parts += [_Token(f"global {name}"), self._value(name, value)]
+                elif _is_own(inner := vars(value)):
+                    self.namespaces[id(inner)] = inner
+                    for attribute in sorted(use.attributes & inner.keys()):
+                        if (id(inner), attribute) not in self.changed.variables:
+                            parts += [_Token(f"global {name}.{attribute}"), self._value(attribute, inner[attribute])]
         else:  # the functions of a `singledispatch`
             attributes = {name: value for name, value in attributes.items() if isinstance(value, MappingProxyType)}
         for name, value in sorted(attributes.items()):
@@ -260,41 +254,11 @@ class _Walk:
                 parts += [_Token(name), self._value(name, value)]
         return parts
 
-    def _found_by_name(self, use: "_Use", named: set[str], namespace: dict[str, Any]) -> Iterator[Any]:
-        found = {name: namespace[name] for name in use.read_globals | named if name in namespace}
-        found |= {name: sys.modules[name] for name in use.imported if name in sys.modules}
-        for name, value in sorted(found.items()):
-            if (id(namespace), name) in self.changed.variables:
-                continue
-            if not isinstance(value, ModuleType):
-                yield from (_Token(f"global {name}"), self._value(name, value))
-            elif _is_own(inner := vars(value)):
-                self.namespaces[id(inner)] = inner
-                for attribute in sorted(use.attributes & inner.keys()):
-                    if (id(inner), attribute) not in self.changed.variables:
-                        yield from (_Token(f"global {name}.{attribute}"), self._value(attribute, inner[attribute]))
-
     def _value(self, name: str, value: Any) -> Any:
         """A value of that name; of a list or dict that may be changed, the type."""
         kind = _type(value)
         is_data = issubclass(kind, _DATA)
         return _Token(kind.__qualname__) if is_data and name in self.changed.data else value
-
-    def _parts_of_data(self, value: Any) -> list[Any]:
-        if not self.with_data:
-            return []
-        if len(value) > _MOST_ITEMS:
-            return [len(value)]
-        if isinstance(value, set):
-            return self._sorted(cast(set[Any], value))
-        if isinstance(value, dict):
-            pairs = cast(dict[Any, Any], value).items()
-            return [getattr(cast(Any, value), "default_factory", None), *(part for pair in pairs for part in pair)]
-        if isinstance(value, ChainMap):
-            return list(cast(Any, value).maps)
-        if isinstance(value, UserDict | UserList):
-            return [cast(Any, value).data]
-        return [value.typecode, *value] if isinstance(value, array) else list(value)
 
     def _sorted(self, values: Iterable[Any]) -> list[Any]:
         return [_Token(text) for text in sorted("\0".join(self.tokens(item)) for item in values)]
@@ -359,6 +323,46 @@ class _Walk:
                 yield from (_Token(name), self._value(name, part))
 
 
+# ---- what functions change
+
+
+@dataclass(kw_only=True)
+class _Changes:
+    """What functions change: it is no part of them."""
+
+    cells: set[int] = field(default_factory=set[int])
+    """Ids of variables of outer functions."""
+    variables: set[tuple[int, str]] = field(default_factory=set[tuple[int, str]])
+    """Id of the namespace, and name, of global variables."""
+    attributes: set[str] = field(default_factory=set[str])
+    data: set[str] = field(default_factory=set[str])
+    """Names whose lists and dicts they may change."""
+
+    @classmethod
+    def of(cls, functions: Iterable[FunctionType], namespaces: Iterable[dict[str, Any]]) -> "_Changes":
+        changes = cls()
+        found = list(functions)
+        for value in [value for namespace in namespaces for value in list(namespace.values())]:
+            func = value.func if isinstance(value, FunctionTool) else value
+            if isinstance(func, FunctionType) and _is_own(func.__globals__):
+                found.append(func)
+            elif isinstance(value, type) and _is_own_class(cast(type[Any], value)):
+                found += _methods(cast(type[Any], value))
+        for func in found:
+            use = _use_of(func.__code__)
+            if not (use.assigned_cells or use.assigned_globals or use.assigned_attributes or use.changed_data):
+                continue
+            cells = zip(func.__code__.co_freevars, func.__closure__ or (), strict=True)
+            changes.cells.update(id(cell) for name, cell in cells if name in use.assigned_cells)
+            changes.variables.update((id(func.__globals__), name) for name in use.assigned_globals)
+            if _is_own(func.__globals__):
+                changes.attributes |= use.assigned_attributes
+                changes.data |= use.changed_data
+            else:  # a decorator, whose names mean nothing elsewhere
+                changes.data |= use.changed_data.intersection(func.__code__.co_freevars)
+        return changes
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Use:
     """The names that code, with the code nested in it, reads and changes."""
@@ -411,6 +415,9 @@ def _use_of(code: CodeType) -> _Use:
         if is_changing:
             used["changed_data"] |= variables if is_constructor else variables | attributes
     return _Use(**{name: frozenset(names) for name, names in used.items()})
+
+
+# ---- whose code it is
 
 
 def _methods(value: type[Any]) -> Iterator[FunctionType]:

@@ -45,7 +45,9 @@ class FinishTaskTool(BaseTool):
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Validate and store the result."""
-        if _has_other_calls(tool_context):
+        session = tool_context.get_invocation_context().session
+        record = history_of(session).calls.newest(tool_context.function_call_id)
+        if record is not None and len(record.event.get_function_calls()) > 1:
             return {"error": f"{NAME} is called alone, when all else is done: nothing was handed back. Call it again."}
         try:
             value = self._parse(args)
@@ -67,13 +69,6 @@ class FinishTaskTool(BaseTool):
         """Declare the tool, and tell the model when to call it."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions([_INSTRUCTION])
-
-
-def _has_other_calls(tool_context: ToolContext) -> bool:
-    """True if the model made other calls in the same step."""
-    session = tool_context.get_invocation_context().session
-    record = history_of(session).calls.newest(tool_context.function_call_id)
-    return record is not None and len(record.event.get_function_calls()) > 1
 
 
 TASK_COMPLETED = "task_completed"

@@ -71,10 +71,20 @@ class FunctionTool(BaseTool):
         name: str | None = None,
         description: str | None = None,
     ) -> None:
-        _refuse_non_function(func, type(self).__name__)
+        if isinstance(func, FunctionTool):  # wrapping it would drop its approval and credential
+            raise ConfigurationError(
+                f"{type(self).__name__} takes a function, and {func.name!r} is a tool already; use it as it is, or "
+                "pass its .func"
+            )
+        if not callable(func):
+            raise ConfigurationError(f"a tool needs a function, got {func!r:.60}; pass the function itself")
         super().__init__(name=name or name_of(func), description=description or _description(func))
         self.func = func
-        _refuse_non_config(auth_config, self.name)
+        if not isinstance(cast(Any, auth_config), AuthConfig | None):  # its value may be a key: name only its type
+            raise ConfigurationError(
+                f"tool {self.name!r}: auth_config must be an AuthConfig, got {type(auth_config).__name__}; "
+                "write AuthConfig(auth_scheme=APIKey(name='X-Key', in_='header')), or another scheme"
+            )
         self.auth_config = auth_config
         if not (timeout is None or (isinstance(cast(Any, timeout), int | float) and timeout > 0)):
             raise ConfigurationError(
@@ -152,30 +162,23 @@ class FunctionTool(BaseTool):
         if not condition:
             return False
         if isinstance(condition, str):
-            return await self._expression_holds(condition, args, tool_context)
+            checked = self._validate(args)
+            if isinstance(checked, str):
+                return False
+            names = argument_names(condition) - getattr(self.func, "keywords", {}).keys()
+            fields = {key: field.alias or key for key, field in type(checked).model_fields.items()}
+            included = {*names, *(key for key, alias in fields.items() if alias in names)}
+            try:
+                values = checked.model_dump(mode="json", by_alias=True, include=included, warnings=False)
+            except ValueError:  # a value without JSON form
+                values = {}
+            return await condition_holds(condition, values, tool_context)
         arguments = self._call_arguments(args, tool_context)
         if isinstance(arguments, str):
             return False  # nothing will run: the error goes back to the model
         arguments.pop(self._context_name or "", None)
         arguments.pop(self.signature.stream_parameter or "", None)
         return await condition_holds(condition, arguments, tool_context)
-
-    async def _expression_holds(self, condition: str, args: dict[str, Any], tool_context: ToolContext) -> bool:
-        checked = self._validate(args)
-        if isinstance(checked, str):
-            return False
-        names = argument_names(condition) - getattr(self.func, "keywords", {}).keys()
-        fields = {key: field.alias or key for key, field in type(checked).model_fields.items()}
-        try:
-            values = checked.model_dump(
-                mode="json",
-                by_alias=True,
-                include={*names, *(key for key, alias in fields.items() if alias in names)},
-                warnings=False,
-            )
-        except ValueError:  # a value without JSON form
-            values = {}
-        return await condition_holds(condition, values, tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Call the function with the validated arguments; invalid ones give `{"error": message}`."""
@@ -244,7 +247,12 @@ class FunctionTool(BaseTool):
         if self._context_name:
             arguments[self._context_name] = tool_context
         if self.signature.stream_parameter:
-            arguments[self.signature.stream_parameter] = _user_input_queue(tool_context)
+            # What the user sends from now on; outside a live conversation nothing.
+            streams = tool_context.get_invocation_context().streams
+            queue = streams.listen() if streams else LiveRequestQueue()
+            if not streams:
+                queue.close()
+            arguments[self.signature.stream_parameter] = queue
         return arguments
 
     def _validate(self, args: dict[str, Any]) -> BaseModel | str:
@@ -267,23 +275,6 @@ class FunctionTool(BaseTool):
             return f"{self.name}() was not called: wrong arguments: {message}. Call it again with arguments that fit."
 
 
-def _refuse_non_function(func: Any, kind: str) -> None:
-    if isinstance(func, FunctionTool):  # wrapping it would drop its approval and credential
-        raise ConfigurationError(
-            f"{kind} takes a function, and {func.name!r} is a tool already; use it as it is, or pass its .func"
-        )
-    if not callable(func):
-        raise ConfigurationError(f"a tool needs a function, got {func!r:.60}; pass the function itself")
-
-
-def _refuse_non_config(auth_config: Any, tool: str) -> None:
-    if not isinstance(auth_config, AuthConfig | None):  # its value may be a key: name only its type
-        raise ConfigurationError(
-            f"tool {tool!r}: auth_config must be an AuthConfig, got {type(auth_config).__name__}; "
-            "write AuthConfig(auth_scheme=APIKey(name='X-Key', in_='header')), or another scheme"
-        )
-
-
 def name_of(func: Callable[..., Any]) -> str:
     """The default name of the tool that wraps `func`. Raises ConfigurationError for a lambda, which has no name."""
     inner = cast(Any, func).func if isinstance(func, functools.partial) else func
@@ -291,15 +282,6 @@ def name_of(func: Callable[..., Any]) -> str:
     if name == "<lambda>":
         raise ConfigurationError("a lambda has no name that a model could call; write `def`, or pass name='...'")
     return name
-
-
-def _user_input_queue(tool_context: ToolContext) -> LiveRequestQueue:
-    """Queue of what the user sends from now on; empty and closed outside a live conversation."""
-    if streams := tool_context.get_invocation_context().streams:
-        return streams.listen()
-    empty = LiveRequestQueue()
-    empty.close()
-    return empty
 
 
 def _call(func: Callable[..., Any], positional: list[Any], arguments: dict[str, Any]) -> Any:

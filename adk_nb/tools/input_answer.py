@@ -40,21 +40,17 @@ def parse(interrupt: Interrupt, text: str) -> Any:
         InputError: No interpretation matches the schema.
     """
     if interrupt.options:
-        return _match_option(interrupt.options, text.strip())
+        options, text = interrupt.options, text.strip()
+        if matches := [option for option in options if option.strip().lower() == text.lower()]:
+            return matches[0]
+        # Other words are for the model to interpret.
+        return options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else text
     message = None
     for value in _candidates(interrupt, text):
         if not (message := _error_message(interrupt, value)):
             return value
     _refuse(interrupt, message)
     return text
-
-
-def _match_option(options: list[str], text: str) -> str:
-    """The matching option, or `text` itself, for the model to interpret."""
-    for option in options:
-        if option.strip().lower() == text.lower():
-            return option
-    return options[int(text) - 1] if text.isdecimal() and 1 <= int(text) <= len(options) else text
 
 
 def _candidates(interrupt: Interrupt, text: str) -> Iterator[Any]:

@@ -109,9 +109,10 @@ class LoadArtifactsTool(BaseTool):
         kind, data = (blob.mime_type or "").partition(";")[0].strip().lower(), blob.data or b""
         if kind.startswith(_MEDIA_TYPES) and not kind.startswith(_TEXT_TYPES):
             return part
-        text = await sync.blocking(partial(docx_text, data), thread=True) if _may_be_docx(kind, name) else None
-        if text is not None:
-            return _as_text(text)
+        if kind in (DOCX, "", "application/octet-stream") or name.lower().endswith(".docx"):
+            text = await sync.blocking(partial(docx_text, data), thread=True)
+            if text is not None:
+                return _as_text(text)
         if self._enable_spreadsheet_parsing and (kind in _SPREADSHEETS or name.lower().endswith((".xlsx", ".xls"))):
             return _as_text(await sync.blocking(partial(sheets_text, data), thread=True))
         if not kind.startswith(_TEXT_TYPES) and not name.lower().endswith(
@@ -145,10 +146,6 @@ async def _load(name: str, tool_context: ToolContext) -> types.Part | None:
     except AdkNbError as error:
         logger.warning("artifact %r was not loaded: %s", name, error)
         return None
-
-
-def _may_be_docx(kind: str, name: str) -> bool:
-    return kind == DOCX or name.lower().endswith(".docx") or kind in ("", "application/octet-stream")
 
 
 def _as_text(text: str) -> types.Part:
@@ -189,16 +186,18 @@ def sheets_text(data: bytes) -> str:
         return f"(a spreadsheet that cannot be shown: {str(error).partition('.')[0]})"
     except Exception as error:  # of a file that a user sent, from either package
         return f"(a spreadsheet that cannot be read: {type(error).__name__}: {str(error)[:200]})"
-    return "\n\n".join(_sheet(name, frame) for name, frame in frames.items() if len(frame)) or "(an empty spreadsheet)"
-
-
-def _sheet(name: str, frame: Any) -> str:
-    shown = frame.head(_MAX_ROWS).astype(object)
-    rows = [list(shown.columns), *shown.where(shown.notna(), "").values.tolist()]
-    lines = ["| " + " | ".join(" ".join(str(cell).split()).replace("|", "\\|") for cell in row) + " |" for row in rows]
-    lines.insert(1, "|" + "---|" * len(rows[0]))
-    more = f"\n\n(the first {_MAX_ROWS} of {len(frame)} rows)" if len(frame) > _MAX_ROWS else ""
-    return f"### {name}\n\n" + "\n".join(lines) + more
+    sheets: list[str] = []
+    for name, frame in frames.items():
+        if not len(frame):
+            continue
+        shown = frame.head(_MAX_ROWS).astype(object)
+        rows = [list(shown.columns), *shown.where(shown.notna(), "").values.tolist()]
+        cells = [[" ".join(str(cell).split()).replace("|", "\\|") for cell in row] for row in rows]
+        lines = [f"| {' | '.join(row)} |" for row in cells]
+        lines.insert(1, "|" + "---|" * len(rows[0]))
+        more = f"\n\n(the first {_MAX_ROWS} of {len(frame)} rows)" if len(frame) > _MAX_ROWS else ""
+        sheets.append(f"### {name}\n\n" + "\n".join(lines) + more)
+    return "\n\n".join(sheets) or "(an empty spreadsheet)"
 
 
 def _paragraphs(xml: bytes) -> Iterator[str]:

@@ -46,7 +46,13 @@ async def load_web_page(url: str) -> str | dict[str, Any]:
         return {"error": f"{url} was not read: its server answered HTTP {response.status}"}
     if not re.match(r"text/|application/(.*\+)?(json|xml)\b", kind):
         return {"error": f"{url} was not read: its type is {kind}, which is not text"}
-    text = _decoded(response.body, kind)
+    # A page declares its charset in the first 1024 bytes. Source:
+    # https://html.spec.whatwg.org/multipage/semantics.html#charset
+    match = _CHARSET.search(kind) or _CHARSET.search(response.body[:1024].decode("ascii", "replace"))
+    try:
+        text = response.body.decode(match[1] if match else "utf-8", "replace")
+    except LookupError:
+        text = response.body.decode("utf-8", "replace")
     return await sync.blocking(partial(_lines, text), thread=True) if "html" in kind else text
 
 
@@ -61,16 +67,6 @@ def _lines(html: str) -> str:
     text = "\n".join(line for line in lines if len(line.split()) > _MAX_MENU_WORDS)
     is_cut = len(html) > _MAX_CHARACTERS
     return f"{text}\n[the page is longer: {_MAX_CHARACTERS:,} characters of it were read]" if is_cut else text
-
-
-def _decoded(body: bytes, kind: str) -> str:
-    # A page declares its charset in the first 1024 bytes. Source:
-    # https://html.spec.whatwg.org/multipage/semantics.html#charset
-    match = _CHARSET.search(kind) or _CHARSET.search(body[:1024].decode("ascii", "replace"))
-    try:
-        return body.decode(match[1] if match else "utf-8", "replace")
-    except LookupError:
-        return body.decode("utf-8", "replace")
 
 
 class _Page:

@@ -57,7 +57,22 @@ def media_in(value: Any) -> Media | None:
         return Media(value.mime_type or "", uri=value.file_uri) if value.file_uri else None
     if issubclass(kind, types.Image):
         return _image(value)
-    return _rendered(value, kind)
+    if any((cls.__module__, cls.__name__) == ("matplotlib.figure", "Figure") for cls in kind.__mro__):
+        file = io.BytesIO()
+        value.savefig(file, format="png", bbox_inches="tight")
+        return Media("image/png", file.getvalue())
+    for name in ("_repr_png_", "_repr_jpeg_"):
+        # Looked up on the class: an instance may fake any attribute.
+        if not callable(render := getattr(kind, name, None)):
+            continue
+        # Bytes or base64, alone or before metadata; see IPython.display.Image.
+        output: Any = render(value)
+        if isinstance(output, tuple):
+            output = next(iter(cast(tuple[Any, ...], output)), None)
+        data: Any = base64.b64decode(output) if type(output) is str else output
+        if type(data) is bytes and (media := _in_bytes(data)):
+            return media
+    return None
 
 
 def _in_bytes(data: bytes) -> Media | None:
@@ -75,31 +90,8 @@ def _image(image: types.Image) -> Media | None:
     return Media(image.mime_type or "image/png", uri=image.gcs_uri) if image.gcs_uri else None
 
 
-def _rendered(value: Any, kind: type[Any]) -> Media | None:
-    """Render a figure or an object with a PNG or JPEG representation. Methods are looked up on the class: an instance
-    may fake any attribute.
-    """
-    if any((cls.__module__, cls.__name__) == ("matplotlib.figure", "Figure") for cls in kind.__mro__):
-        file = io.BytesIO()
-        value.savefig(file, format="png", bbox_inches="tight")
-        return Media("image/png", file.getvalue())
-    for name in ("_repr_png_", "_repr_jpeg_"):
-        render = getattr(kind, name, None)
-        if callable(render) and (media := _decode(render(value))):
-            return media
-    return None
-
-
 def close_inline_figure(value: Any) -> None:
     """Close a pyplot figure that its result shows: the inline backend would show it below the cell, too."""
     pyplot = sys.modules.get("matplotlib.pyplot")
     if pyplot and isinstance(value, pyplot.Figure) and "inline" in pyplot.get_backend():
         pyplot.close(value)
-
-
-def _decode(output: Any) -> Media | None:
-    """Output of a `_repr_*_` method: bytes or base64, alone or before metadata; see IPython.display.Image."""
-    if isinstance(output, tuple):
-        output = next(iter(cast(tuple[Any, ...], output)), None)
-    data: Any = base64.b64decode(output) if type(output) is str else output
-    return _in_bytes(data) if type(data) is bytes else None

@@ -129,7 +129,12 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
     for parameter in parameters:
         hint = hints.get(parameter.name, parameter.annotation)
         if parameter.kind is parameter.VAR_POSITIONAL:
-            faults[parameter.name] = _star_args_fault(parameter)
+            is_typed = parameter.annotation is not parameter.empty
+            item_type = inspect.formatannotation(parameter.annotation).strip("'\"") if is_typed else "str"
+            faults[parameter.name] = (
+                f"parameter '*{parameter.name}' takes values without a name, and a model sends each by its name; "
+                f"write `{parameter.name}: list[{item_type}]`"
+            )
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
             continue
         if _takes_context(parameter.name, hint):
@@ -140,11 +145,20 @@ def signature_of(func: Callable[..., Any], name: str) -> Signature:
             continue
         if hint is parameter.empty or isinstance(hint, str):
             untyped.append(parameter.name)
-            faults[parameter.name] = _no_type_fault(func, parameter.name, hint)
+            reason = resolution_error(func, parameter.name, hint) if isinstance(hint, str) else None
+            faults[parameter.name] = f"parameter {parameter.name!r} " + (
+                f"has a type that cannot be resolved: {reason}; define or import it first"
+                if reason
+                else "has no type, so the model cannot be told what to send; "
+                f"write `{parameter.name}: str`, or whatever it is"
+            )
             hint = Any
         fields[parameter.name] = _field(parameter, hint, descriptions.get(parameter.name))
     kwargs = next((parameter.name for parameter in parameters if parameter.kind is parameter.VAR_KEYWORD), None)
-    model = _arguments(name, fields, (f"**{kwargs}", _extra_type(hints.get(kwargs))) if kwargs else None)
+    extra = hints.get(kwargs) if kwargs else None
+    if extra is None or isinstance(extra, str) or get_origin(extra) is Unpack:
+        extra = Any  # not annotated, or by name
+    model = _arguments(name, fields, (f"**{kwargs}", extra) if kwargs else None)
     return Signature(
         name=name,
         arguments=model,
@@ -183,7 +197,11 @@ def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> 
     default = ... if parameter.default is parameter.empty else parameter.default
     metadata: list[Any] = [default] if isinstance(default, FieldInfo) else []
     metadata += getattr(hint, "__metadata__", ())
-    description = next((text for entry in metadata if (text := _metadata_description(entry))), description)
+    for entry in metadata:  # of `Annotated`: a Field, or a plain string
+        text = entry.description if isinstance(entry, FieldInfo) else entry
+        if isinstance(text, str) and text:
+            description = text
+            break
     # `x: int = None` means that None is allowed.
     if default is None and hint is not Any:
         hint = Union[hint, None]  # noqa: UP007 - a value, not an annotation
@@ -194,25 +212,14 @@ def _field(parameter: inspect.Parameter, hint: Any, description: str | None) -> 
     return hint, default, Field(alias=parameter.name, **options)
 
 
-def _metadata_description(metadata: Any) -> str | None:
-    """The description in an entry of `Annotated`: a Field's, or a plain string."""
-    if isinstance(metadata, FieldInfo):
-        return metadata.description
-    return metadata if isinstance(metadata, str) else None
-
-
-def _extra_type(hint: Any) -> Any:
-    """The type of each argument in `**kwargs`; Any if not annotated, or annotated by name (`Unpack`)."""
-    return Any if hint is None or isinstance(hint, str) or get_origin(hint) is Unpack else hint
-
-
 def _arguments(name: str, fields: dict[str, _Field], extra: tuple[str, Any] | None) -> type[BaseModel]:
     try:
         return _build_model(name, fields, extra and extra[1])
     except _NO_SCHEMA as error:
         fields = fields if extra is None else {**fields, extra[0]: (extra[1], ..., Field())}
         culprit = next((key for key, field in fields.items() if _has_no_schema(field)), "")
-        culprit_type = _type_text(fields[culprit][0])
+        hinted = fields[culprit][0]
+        culprit_type = hinted.__name__ if isinstance(hinted, type) else str(hinted)
         if isinstance(error, PydanticUserError) and error.code == "class-not-fully-defined":
             raise ConfigurationError(
                 f"tool {name!r}: parameter {culprit!r} has a type that cannot be resolved: {culprit_type}; "
@@ -251,28 +258,6 @@ def _has_no_schema(field: _Field) -> bool:
         return False
     except _NO_SCHEMA:
         return True
-
-
-def _type_text(hint: Any) -> str:
-    return hint.__name__ if isinstance(hint, type) else str(hint)
-
-
-def _no_type_fault(func: Callable[..., Any], name: str, hint: Any) -> str:
-    if isinstance(hint, str) and (reason := resolution_error(func, name, hint)):
-        return f"parameter {name!r} has a type that cannot be resolved: {reason}; define or import it first"
-    return (
-        f"parameter {name!r} has no type, so the model cannot be told what to send; "
-        f"write `{name}: str`, or whatever it is"
-    )
-
-
-def _star_args_fault(parameter: inspect.Parameter) -> str:
-    item_type = inspect.formatannotation(parameter.annotation) if parameter.annotation is not parameter.empty else "str"
-    item_type = item_type.strip("'\"")
-    return (
-        f"parameter '*{parameter.name}' takes values without a name, and a model sends each by its name; "
-        f"write `{parameter.name}: list[{item_type}]`"
-    )
 
 
 def _takes_context(name: str, hint: Any) -> bool:

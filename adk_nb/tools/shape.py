@@ -55,7 +55,9 @@ class Shape:
             raise ConfigurationError(
                 f"{_schema_text(schema)} is not a schema that JSON can express ({reason})"
             ) from error
-        self.wrapper = None if "properties" in self.json_schema else _wrapper(schema)
+        item: Any = get_args(schema)[0] if get_origin(schema) is list else None
+        wrapper = _MODELS_WRAPPER if inspect.isclass(item) and issubclass(item, BaseModel) else _WRAPPER
+        self.wrapper = None if "properties" in self.json_schema else wrapper
         """Name of the one argument that holds the value. None: the fields of the value are the arguments."""
 
     @property
@@ -84,7 +86,10 @@ class Shape:
         Raises:
             ValidationError: As for `read`.
         """
-        text = _strip_fence(text)  # models often wrap JSON in a code fence
+        stripped = text.strip()
+        # Models often wrap JSON in a code fence.
+        if stripped.startswith(_FENCE) and stripped.endswith(_FENCE) and len(stripped) >= 2 * len(_FENCE):
+            text = _LANGUAGE.sub("", stripped.removeprefix(_FENCE).removesuffix(_FENCE))
         try:
             return self._adapter.validate_json(text)
         except ValidationError:
@@ -151,19 +156,6 @@ def _json_schema(schema: Any, adapter: TypeAdapter[Any]) -> dict[str, Any]:
     if isinstance(schema, types.Schema):
         return schema.json_schema.model_dump(mode="json", by_alias=True, exclude_none=True)
     return cast(dict[str, Any], schema) if isinstance(schema, dict) else adapter.json_schema()
-
-
-def _wrapper(schema: Any) -> str:
-    item: Any = get_args(schema)[0] if get_origin(schema) is list else None
-    return _MODELS_WRAPPER if inspect.isclass(item) and issubclass(item, BaseModel) else _WRAPPER
-
-
-def _strip_fence(text: str) -> str:
-    stripped = text.strip()
-    if len(stripped) < 2 * len(_FENCE) or not (stripped.startswith(_FENCE) and stripped.endswith(_FENCE)):
-        return text
-    body = stripped.removeprefix(_FENCE).removesuffix(_FENCE)
-    return _LANGUAGE.sub("", body)
 
 
 def _schema_text(schema: Any) -> str:

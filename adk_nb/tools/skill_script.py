@@ -203,8 +203,21 @@ class RunSkillScriptTool(SkillTool):
 
     def _job(self, args: Json) -> _Job | Json:
         """The script that a call names, or an error for the model."""
-        if fault := missing_arguments(args, "skill_name", "file_path") or _argument_fault(args):
+        if fault := missing_arguments(args, "skill_name", "file_path"):
             return fault
+        kinds: dict[str, tuple[type, ...]] = {
+            "args": (dict, list),
+            "short_options": (dict,),
+            "positional_args": (list,),
+        }
+        wrong = [
+            name for name, kind in kinds.items() if args.get(name) is not None and not isinstance(args[name], kind)
+        ]
+        if wrong:
+            return error("INVALID_ARGUMENTS", f"of another type than declared: {', '.join(wrong)}")
+        if isinstance(args.get("args"), list) and (args.get("short_options") or args.get("positional_args")):
+            reason = "args is a list of all arguments; leave short_options and positional_args out"
+            return error("INVALID_ARGUMENTS", reason)
         skill = find_skill(self.source, args["skill_name"])
         if not isinstance(skill, Skill):
             return skill
@@ -214,23 +227,14 @@ class RunSkillScriptTool(SkillTool):
             return missing_file(path, skill, scripts, "SCRIPT_NOT_FOUND")
         suffix = PurePosixPath(path).suffix.lower()
         if suffix not in _INTERPRETERS:
-            kinds = ", ".join(_INTERPRETERS)
-            return error("UNSUPPORTED_SCRIPT_TYPE", f"{path} cannot be run: a script ends in {kinds}")
-        if unsafe := [name for name in skill.resources.files if not _is_below(name)]:
-            return error("INVALID_RESOURCE_PATH", f"{unsafe[0]!r:.200} leads out of the folder of {skill.name}")
+            endings = ", ".join(_INTERPRETERS)
+            return error("UNSUPPORTED_SCRIPT_TYPE", f"{path} cannot be run: a script ends in {endings}")
+        for name in skill.resources.files:
+            # A Windows path takes both kinds of slashes for separators, so it finds `..` between either.
+            windows = PureWindowsPath(name)
+            if windows.drive or windows.root or PurePosixPath(name).is_absolute() or ".." in windows.parts:
+                return error("INVALID_RESOURCE_PATH", f"{name!r:.200} leads out of the folder of {skill.name}")
         return _Job(skill, path, [_INTERPRETERS[suffix], path, *_arguments(args)])
-
-
-def _argument_fault(args: Json) -> Json | None:
-    kinds: dict[str, tuple[type, ...]] = {"args": (dict, list), "short_options": (dict,), "positional_args": (list,)}
-    faults = [name for name, kind in kinds.items() if args.get(name) is not None and not isinstance(args[name], kind)]
-    if faults:
-        return error("INVALID_ARGUMENTS", f"of another type than declared: {', '.join(faults)}")
-    if isinstance(args.get("args"), list) and (args.get("short_options") or args.get("positional_args")):
-        return error(
-            "INVALID_ARGUMENTS", "args is a list of all arguments; leave short_options and positional_args out"
-        )
-    return None
 
 
 def _arguments(args: Json) -> list[str]:
@@ -244,13 +248,6 @@ def _arguments(args: Json) -> list[str]:
     positional: list[Any] = args.get("positional_args") or []
     # After `--` a value that begins with a dash is not an option.
     return [*line, "--", *map(str, positional)] if positional else line
-
-
-def _is_below(name: str) -> bool:
-    """True for a path that cannot lead out of a folder, on any system."""
-    # A Windows path takes both kinds of slashes for separators, so it finds `..` between either.
-    windows = PureWindowsPath(name)
-    return not (windows.drive or windows.root or PurePosixPath(name).is_absolute() or ".." in windows.parts)
 
 
 def _key(args: Mapping[str, Any]) -> str:

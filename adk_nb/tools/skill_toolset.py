@@ -96,7 +96,17 @@ class SkillToolset(BaseToolset):
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         await sync.blocking(self._source.refresh, thread=True)
-        self._report_problems()
+        # Each skill that is newly left out is told to the viewer of the run, or to the log.
+        report = on_toolset_failure.get()
+        for name, reason in self._source.problems.items():
+            if self._reported.get(name) == reason:
+                continue
+            text = f"skill {name!r:.100} is left out: {reason}"
+            if report:
+                report(text)
+            else:
+                logger.warning("%s", text)
+        self._reported = dict(self._source.problems)
         return [*self._tools, self._script_tool] if self._runs_scripts(readonly_context) else self._tools
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
@@ -115,19 +125,6 @@ class SkillToolset(BaseToolset):
         return self._script_tool.executor(context) is not None and any(
             skill.has_scripts for skill in self._source.skills.values()
         )
-
-    def _report_problems(self) -> None:
-        """Report each skill that is newly left out, to the viewer of the run or to the log."""
-        report = on_toolset_failure.get()
-        for name, reason in self._source.problems.items():
-            if self._reported.get(name) == reason:
-                continue
-            text = f"skill {name!r:.100} is left out: {reason}"
-            if report:
-                report(text)
-            else:
-                logger.warning("%s", text)
-        self._reported = dict(self._source.problems)
 
 
 def _instruction(prefix: str, tools: Sequence[str], *, runs_scripts: bool) -> str:

@@ -62,9 +62,13 @@ def _column(values: Any) -> Any:
 def columns_and_rows(frame: Any) -> tuple[list[Any], list[list[Any]]]:
     """Column names and cells of a table. The index comes first, unless it only numbers the rows."""
     index: list[Any] = [] if _is_row_number(frame.index) else list(frame.index.names)
-    columns = [*(_index_name(name, i, len(index)) for i, name in enumerate(index)), *frame.columns]
-    rows = zip(_labels(frame, bool(index)), _cells(frame), strict=True)
-    return columns, [[*labels, *cells] for labels, cells in rows]
+    default_names = ["index"] if len(index) == 1 else [f"level_{level}" for level in range(len(index))]
+    names = [default if name is None else name for name, default in zip(index, default_names, strict=True)]
+    labels: Iterable[Iterable[Any]] = [()] * len(frame)
+    if index:
+        labels = frame.index if hasattr(frame.index, "levels") else ([label] for label in frame.index)
+    rows = zip(labels, _cells(frame), strict=True)
+    return [*names, *frame.columns], [[*row_labels, *cells] for row_labels, cells in rows]
 
 
 def _frame(frame: Any) -> Any:
@@ -81,16 +85,6 @@ def _frame(frame: Any) -> Any:
 
 def _is_row_number(index: Any) -> bool:
     return index.nlevels == 1 and index.name is None and index.dtype.kind == "i"
-
-
-def _index_name(name: Any, level: int, levels: int) -> Any:
-    return name if name is not None else "index" if levels == 1 else f"level_{level}"
-
-
-def _labels(frame: Any, has_index: bool) -> Iterable[Iterable[Any]]:
-    if not has_index:
-        return [()] * len(frame)
-    return frame.index if hasattr(frame.index, "levels") else ([label] for label in frame.index)
 
 
 def _cells(frame: Any) -> Iterable[tuple[Any, ...]]:
@@ -131,19 +125,15 @@ def preview(value: Any) -> Piece | None:
     kind = cast(type[Any], type(value))  # not __class__, which a proxy can fake
     for cls in kind.__mro__:
         if cls.__module__.partition(".")[0] == "pandas" and cls.__name__ in ("DataFrame", "Series"):
-            return _render(_table, value if cls.__name__ == "DataFrame" else value.to_frame())
+            try:
+                return _table(value if cls.__name__ == "DataFrame" else value.to_frame())
+            except Exception:  # the model still gets the JSON
+                return None
     for name, form in (("_repr_svg_", "svg"), ("_repr_html_", "page")):
         render = getattr(kind, name, None)
         if callable(render) and (text := _markup(render, value)):
             return {"kind": form, "text": text}
     return None
-
-
-def _render(render: Callable[[Any], Piece], value: Any) -> Piece | None:
-    try:
-        return render(value)
-    except Exception:  # the model still gets the JSON
-        return None
 
 
 def _table(frame: Any) -> Piece:

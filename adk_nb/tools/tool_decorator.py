@@ -1,7 +1,7 @@
 """`@tool` turns a function into a tool."""
 
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError, closest
@@ -13,6 +13,7 @@ from adk_nb.tools.schema import signature_of
 
 _RENAMED_OPTIONS = {"require_confirmation": "confirm", "is_long_running": "long_running"}
 """Option of FunctionTool and BaseTool -> the option of `@tool`."""
+_OPTIONS = ("confirm", "auth_config", "thread", "timeout", "effect", "long_running", "pause", "name", "description")
 
 
 @overload
@@ -69,11 +70,21 @@ def tool(
             `long_running`; an unknown option.
     """
     if unknown:
-        raise ConfigurationError(_unknown_option_error(next(iter(unknown))))
+        option = next(iter(unknown))
+        suggestion = _RENAMED_OPTIONS.get(option) or closest(option, _OPTIONS)
+        hint = f"write @tool({suggestion}=...)" if suggestion else f"there is: {', '.join(_OPTIONS)}"
+        raise ConfigurationError(f"@tool takes no {option!r}; {hint}")
 
     def wrap(func: Callable[..., Any]) -> FunctionTool:
         """Make the tool."""
-        _refuse_untyped(func, name)
+        if not callable(cast(Any, func)):
+            raise ConfigurationError(
+                f"@tool takes a function, or options by name, got {func!r:.60}; "
+                "write @tool, or @tool(name='...', confirm=True)"
+            )
+        tool_name = name or name_of(func)
+        for fault in signature_of(func, tool_name).faults.values():
+            raise ConfigurationError(f"tool {tool_name!r}: {fault}")
         return make_function_tool(
             func,
             long_running=long_running,
@@ -106,22 +117,3 @@ def make_function_tool(func: Callable[..., Any], *, long_running: bool, pause: b
 def pause_error(name: str) -> str:
     """Error message for `pause` on a tool that is not long running."""
     return f"tool {name!r}: pause needs a long-running tool; add long_running=True, or --long-running"
-
-
-def _unknown_option_error(option: str) -> str:
-    options = ("confirm", "auth_config", "thread", "timeout", "effect", "long_running", "pause", "name", "description")
-    suggestion = _RENAMED_OPTIONS.get(option) or closest(option, options)
-    hint = f"write @tool({suggestion}=...)" if suggestion else f"there is: {', '.join(options)}"
-    return f"@tool takes no {option!r}; {hint}"
-
-
-def _refuse_untyped(func: Callable[..., Any], name: str | None) -> None:
-    """Raise ConfigurationError if a parameter has no type or is `*args`."""
-    if not callable(func):
-        raise ConfigurationError(
-            f"@tool takes a function, or options by name, got {func!r:.60}; "
-            "write @tool, or @tool(name='...', confirm=True)"
-        )
-    name = name or name_of(func)
-    for fault in signature_of(func, name).faults.values():
-        raise ConfigurationError(f"tool {name!r}: {fault}")

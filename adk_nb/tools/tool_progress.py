@@ -33,7 +33,7 @@ async def run_with_progress(
         as_responses: Store each value as an interim response to the call (`will_continue`); the model sees the latest.
     """
     result: Any = _MISSING
-    emit = _emit_response if as_responses else _emit_partial
+    emit = _emit_response if as_responses else _emit_progress
     async with aclosing(items):
         try:
             async for item in items:
@@ -63,10 +63,15 @@ async def _emit(context: ToolContext, tool: str, event: Event | None) -> None:
     await ctx.emit(event)
 
 
-async def _emit_partial(context: ToolContext, tool: str, value: Any) -> None:
+async def _emit_progress(context: ToolContext, tool: str, value: Any) -> None:
     """Emit a value as progress, unless it is None."""
-    if value is not _MISSING and value is not None:
-        await _emit(context, tool, _partial_event(context, value, tool))
+    if value is _MISSING or value is None:
+        return
+    response = _response(context, value, tool)
+    output = response["result"] if response.keys() == {"result"} else response
+    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
+    content = parts.content("model", [types.Part(text=text)])
+    await _emit(context, tool, Event(partial=True, output=output, content=content))
 
 
 async def _emit_response(context: ToolContext, tool: str, value: Any) -> None:
@@ -86,13 +91,6 @@ def _response(context: ToolContext, value: Any, tool: str) -> dict[str, Any]:
     if context.auth_credential:
         response = redact(response, context.auth_credential.secrets())
     return in_result(response)
-
-
-def _partial_event(context: ToolContext, value: Any, tool: str) -> Event:
-    response = _response(context, value, tool)
-    output = response["result"] if response.keys() == {"result"} else response
-    text = output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
-    return Event(partial=True, output=output, content=parts.content("model", [types.Part(text=text)]))
 
 
 def _own_event(event: Event, context: ToolContext) -> Event | None:

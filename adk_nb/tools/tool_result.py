@@ -163,20 +163,17 @@ def _to_plain(value: Any, conversion: _Conversion) -> Any:
         return value
     if kind is float:
         conversion.remaining -= 3
-        return value if math.isfinite(value) else _float_text(value)
+        if math.isfinite(value):
+            return value
+        return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if conversion.remaining <= 0:
         return None
     if id(value) in conversion.inside or len(conversion.inside) >= MAX_DEPTH:
         return _unserializable(
             value, conversion, "nested in itself" if id(value) in conversion.inside else "nested too deeply"
         )
-    return _convert_safely(value, conversion)
-
-
-def _convert_safely(value: Any, conversion: _Conversion) -> Any:
     conversion.inside.add(id(value))
     try:
-        kind = cast(type[Any], type(value))
         return _EXACT.get(kind, _convert)(value, conversion)
     except Exception as error:  # any method of a foreign object may raise, and the tool has already run
         return _unserializable(value, conversion, f"{type(error).__name__} while reading it")
@@ -189,10 +186,6 @@ def _text(text: str, conversion: _Conversion) -> str:
     if conversion.remaining <= 0:
         text = text[: conversion.budget]
     return text if text.isascii() else text.encode("utf-8", "replace").decode()  # lone surrogates have no UTF-8 form
-
-
-def _float_text(value: float) -> str:
-    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
 
 
 def _object(value: Mapping[Any, Any], conversion: _Conversion) -> dict[str, Any]:
@@ -255,8 +248,18 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
 def _convert(value: Any, conversion: _Conversion) -> Any:
     close_inline_figure(value)  # before rendering it: the notebook may render and close open figures at any moment
     if media := media_in(value):
-        return _media_placeholder(media, conversion)
-    piece = _add_preview(value, conversion)
+        # The piece goes beside the JSON, which says what and how much it is.
+        size = {"uri": _text(media.uri, conversion)} if media.uri is not None else {"bytes": len(media.data)}
+        media.placeholder = {"media": _text(media.mime_type, conversion), **size}
+        if len(conversion.media) < MAX_MEDIA:
+            conversion.media.append(media)
+            media.placeholder["part"] = len(conversion.media)
+        else:
+            media.placeholder["note"] = f"left out: a result can have at most {MAX_MEDIA} pieces of media"
+        conversion.remaining -= 40
+        return media.placeholder
+    if piece := preview(value) if len(conversion.previews) < MAX_PREVIEWS else None:
+        conversion.previews.append(piece)
     if (table := plain_table(value)) is not value:
         return _to_plain(table, conversion)
     for kinds, convert in _CONVERSIONS:
@@ -269,43 +272,11 @@ def _convert(value: Any, conversion: _Conversion) -> Any:
         return _items(cast(Iterable[Any], value), conversion)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return _object({field.name: getattr(value, field.name) for field in dataclasses.fields(value)}, conversion)
-    return _unknown_object(value, conversion, piece)
-
-
-def _add_preview(value: Any, conversion: _Conversion) -> Piece | None:
-    piece = preview(value) if len(conversion.previews) < MAX_PREVIEWS else None
-    if piece:
-        conversion.previews.append(piece)
-    return piece
-
-
-def _preview_placeholder(value: Any, piece: Piece, conversion: _Conversion) -> dict[str, Any]:
-    """Placeholder in the JSON for a value that only the user sees."""
-    placeholder = {
-        "media": MIME_TYPES[piece["kind"]],
-        "note": "this is shown to the user; you cannot see it",
-        "repr": _bounded_repr(value, _bounded_text(type(value).__qualname__, 100)),
-    }
-    conversion.remaining -= 80 + len(placeholder["repr"])
-    return placeholder
-
-
-def _media_placeholder(media: Media, conversion: _Conversion) -> dict[str, Any]:
-    """Placeholder in the JSON for a piece of media, which goes beside it."""
-    size = {"uri": _text(media.uri, conversion)} if media.uri is not None else {"bytes": len(media.data)}
-    media.placeholder = {"media": _text(media.mime_type, conversion), **size}
-    if len(conversion.media) < MAX_MEDIA:
-        conversion.media.append(media)
-        media.placeholder["part"] = len(conversion.media)
-    else:
-        media.placeholder["note"] = f"left out: a result can have at most {MAX_MEDIA} pieces of media"
-    conversion.remaining -= 40
-    return media.placeholder
-
-
-def _unknown_object(value: Any, conversion: _Conversion, piece: Piece | None) -> dict[str, Any]:
-    if piece:
-        return _preview_placeholder(value, piece, conversion)
+    if piece:  # only the user sees it
+        text = _bounded_repr(value, _bounded_text(type(value).__qualname__, 100))
+        conversion.remaining -= 80 + len(text)
+        note = "this is shown to the user; you cannot see it"
+        return {"media": MIME_TYPES[piece["kind"]], "note": note, "repr": text}
     if inspect.iscoroutine(value) and inspect.getcoroutinestate(value) == inspect.CORO_CREATED:
         value.close()  # it will never be awaited; avoid the warning
     return _unserializable(value, conversion, "no JSON form")

@@ -46,7 +46,17 @@ class TransferToAgentTool(BaseTool):
         """`parent`: the agent to transfer to when no other fits."""
         super().__init__(name=TRANSFER, description=_DESCRIPTION)
         self._targets = {agent if isinstance(agent, str) else agent.name: agent for agent in agent_names}
-        self._instruction = _instruction_text(list(self._targets.values()), parent)
+        lines = ["These agents can take over the conversation:"]
+        for target in self._targets.values():
+            is_name = isinstance(target, str)
+            lines.append(f"- {target}" if is_name else f"- {target.name}: {target.description or 'no description'}")
+        lines.append(
+            f"If one of them is better suited to answer than you are, call {TRANSFER} with its name, and write nothing "
+            "beside the call. If you are suited best, answer yourself. There are no others to hand over to."
+        )
+        if parent:
+            lines.append(f"If neither you nor one of the others is suited, hand over to {parent.name} above you.")
+        self._instruction = "\n".join(lines)
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         properties = {
@@ -81,19 +91,3 @@ class TransferToAgentTool(BaseTool):
         """Declare the tool, and list the targets in the instruction."""
         await super().process_llm_request(tool_context=tool_context, llm_request=llm_request)
         llm_request.append_instructions([self._instruction])
-
-
-def _instruction_text(targets: Sequence[str | Target], parent: Target | None) -> str:
-    entries = [
-        target if isinstance(target, str) else f"{target.name}: {target.description or 'no description'}"
-        for target in targets
-    ]
-    lines = [
-        "These agents can take over the conversation:",
-        *(f"- {entry}" for entry in entries),
-        f"If one of them is better suited to answer than you are, call {TRANSFER} with its name, and write nothing "
-        "beside the call. If you are suited best, answer yourself. There are no others to hand over to.",
-    ]
-    if parent:
-        lines.append(f"If neither you nor one of the others is suited, hand over to {parent.name} above you.")
-    return "\n".join(lines)

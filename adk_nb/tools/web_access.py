@@ -157,54 +157,40 @@ class WebAccess:
     async def _send(
         self, method: str, url: httpx2.URL, headers: Mapping[str, str], body: Mapping[str, Any]
     ) -> WebResponse:
-        if self._factory is not None:
-            try:
-                return await self._send_with_factory(self._factory, method, url, headers, body)
-            except (httpx2.HTTPError, TimeoutError):
-                raise
-            except Exception as error:  # the errors of a foreign client are unknown
-                raise httpx2.RequestError(f"{type(error).__name__}: {error}") from error
-        client = await self._clients.get(None, self._new_client)
-        async with client.stream(method, url, headers=headers, **body) as response:
-            return await _read(response)
-
-    async def _send_with_factory(
-        self,
-        factory: ClientFactory,
-        method: str,
-        url: httpx2.URL,
-        headers: Mapping[str, str],
-        body: Mapping[str, Any],
-    ) -> WebResponse:
-        async with factory() as client:
-            options, request_url = dict[str, Any](body), str(url)
-            if not self._allow_private:
-                direct = _is_direct(client, request_url)
-                [address, *_] = await _public_addresses(url, must_resolve=direct)
-                if direct:
-                    # Connected to the checked address itself: a second resolution may give another (DNS rebinding).
-                    headers = {**headers, "Host": url.netloc.decode()}
-                    # The certificate is for the host name, not for the address.
-                    options["extensions"] = {"sni_hostname": url.raw_host.decode()}
-                    request_url = str(url.copy_with(host=address))
-            async with client.stream(
-                method, request_url, headers=headers, follow_redirects=False, **options
-            ) as response:
+        if self._factory is None:
+            client = await self._clients.get(None, self._new_client)
+            async with client.stream(method, url, headers=headers, **body) as response:
                 return await _read(response)
+        try:
+            async with self._factory() as client:
+                options, request_url = dict[str, Any](body), str(url)
+                if not self._allow_private:
+                    direct = _is_direct(client, request_url)
+                    [address, *_] = await _public_addresses(url, must_resolve=direct)
+                    if direct:
+                        # Connected to the checked address itself: a second resolution may give another (DNS rebinding).
+                        headers = {**headers, "Host": url.netloc.decode()}
+                        # The certificate is for the host name, not for the address.
+                        options["extensions"] = {"sni_hostname": url.raw_host.decode()}
+                        request_url = str(url.copy_with(host=address))
+                async with client.stream(
+                    method, request_url, headers=headers, follow_redirects=False, **options
+                ) as response:
+                    return await _read(response)
+        except (httpx2.HTTPError, TimeoutError):
+            raise
+        except Exception as error:  # the errors of a foreign client are unknown
+            raise httpx2.RequestError(f"{type(error).__name__}: {error}") from error
 
     def _new_client(self) -> httpx2.AsyncClient:
-        transport = self._new_page_transport() if IN_A_BROWSER else self._new_transport()
+        if IN_A_BROWSER:
+            transport = PageFetch() if self._allow_private else _CheckedPageFetch()
+        elif self._allow_private:
+            transport = httpx2.AsyncHTTPTransport(verify=_certificates(self._verify), trust_env=False)
+        else:
+            transport = _CheckedTransport(_certificates(self._verify))
         # Isolated: a proxy of the environment would resolve the host itself, unchecked.
         return isolated_client(transport, httpx2.Timeout(READ_SECONDS, connect=CONNECT_SECONDS))
-
-    def _new_transport(self) -> httpx2.AsyncBaseTransport:
-        certificates = _certificates(self._verify)
-        if self._allow_private:
-            return httpx2.AsyncHTTPTransport(verify=certificates, trust_env=False)
-        return _CheckedTransport(certificates)
-
-    def _new_page_transport(self) -> httpx2.AsyncBaseTransport:
-        return PageFetch() if self._allow_private else _CheckedPageFetch()
 
 
 class _CheckedPageFetch(PageFetch):

@@ -2,6 +2,7 @@
 
 import asyncio
 import calendar
+from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -152,31 +153,32 @@ async def fetch_token(account: ServiceAccount) -> tuple[str, int | None]:
     """
     if key := account.service_account_credential:
         oauth.refuse_insecure(key.token_uri)
-    return await sync.blocking(lambda: _google_token(account), thread=True)
 
+    def fetch() -> tuple[str, int | None]:
+        """Ask Google, in a thread: google-auth has no async requests."""
+        google = partial(require, package=_GOOGLE_AUTH)
+        auth_error: Any = google("google.auth.exceptions").GoogleAuthError
+        request: Any = google("google.auth.transport.requests").Request()
+        scopes = account.scopes or _DEFAULT_SCOPES
+        try:
+            if not key and account.use_id_token:
+                return google("google.oauth2.id_token").fetch_id_token(request, account.audience), None
+            if not key:
+                credentials = google("google.auth").default(scopes=scopes)[0]
+            else:
+                kinds: Any = google("google.oauth2.service_account")
+                info = key.model_dump(by_alias=False) | {"type": key.type_}
+                if account.use_id_token:
+                    new = partial(kinds.IDTokenCredentials.from_service_account_info, target_audience=account.audience)
+                else:
+                    new = partial(kinds.Credentials.from_service_account_info, scopes=scopes)
+                credentials = new(info)
+            credentials.refresh(request)
+        except auth_error as error:
+            raise CredentialError(f"no token for the service account: {type(error).__name__}") from None
+        except ValueError:  # its message may contain the key
+            raise CredentialError("the key of the service account cannot be read", refused=True) from None
+        expiry = credentials.expiry
+        return credentials.token, calendar.timegm(expiry.timetuple()) if expiry else None
 
-def _google_token(account: ServiceAccount) -> tuple[str, int | None]:
-    auth_error: Any = require("google.auth.exceptions", package=_GOOGLE_AUTH).GoogleAuthError
-    request: Any = require("google.auth.transport.requests", package=_GOOGLE_AUTH).Request()
-    try:
-        if account.use_id_token and not account.service_account_credential:
-            id_token = require("google.oauth2.id_token", package=_GOOGLE_AUTH)
-            return id_token.fetch_id_token(request, account.audience), None
-        credentials = _google_credentials(account)
-        credentials.refresh(request)
-    except auth_error as error:
-        raise CredentialError(f"no token for the service account: {type(error).__name__}") from None
-    except ValueError:  # its message may contain the key
-        raise CredentialError("the key of the service account cannot be read", refused=True) from None
-    expiry = credentials.expiry
-    return credentials.token, calendar.timegm(expiry.timetuple()) if expiry else None
-
-
-def _google_credentials(account: ServiceAccount) -> Any:
-    if not (key := account.service_account_credential):
-        return require("google.auth", package=_GOOGLE_AUTH).default(scopes=account.scopes or _DEFAULT_SCOPES)[0]
-    service_account: Any = require("google.oauth2.service_account", package=_GOOGLE_AUTH)
-    info = key.model_dump(by_alias=False) | {"type": key.type_}
-    if account.use_id_token:
-        return service_account.IDTokenCredentials.from_service_account_info(info, target_audience=account.audience)
-    return service_account.Credentials.from_service_account_info(info, scopes=account.scopes or _DEFAULT_SCOPES)
+    return await sync.blocking(fetch, thread=True)

@@ -187,7 +187,11 @@ async def token_for_answer(scheme: AuthScheme, authorization: OAuth2Auth, answer
     redirect = answer.redirect_uri or authorization.redirect_uri
     options: dict[str, Any] = {"code_verifier": authorization.code_verifier, "redirect_uri": redirect}
     if answer.auth_response_uri:
-        _refuse_other_issuer(server, answer.auth_response_uri)
+        # An answer of another server: its code would be sent to this one. The whole list is compared, since two `iss`
+        # parameters are a mix-up, too. Source: RFC 9207.
+        issuers = parse_qs(urlsplit(answer.auth_response_uri).query).get("iss", [])
+        if server.issuer and issuers != [server.issuer] and (issuers or server.sends_issuer):
+            raise CredentialError(f"the answer is not from {_without_query(server.issuer)}", refused=True)
         # Authlib takes the code from it and compares its state: CSRF, RFC 6749, 10.12.
         options["authorization_response"] = answer.auth_response_uri
     else:
@@ -197,14 +201,6 @@ async def token_for_answer(scheme: AuthScheme, authorization: OAuth2Auth, answer
             server.token, grant_type="authorization_code", state=authorization.state, **options
         )
     return _with_token(authorization.model_copy(update={"redirect_uri": redirect}), token)
-
-
-def _refuse_other_issuer(server: Server, uri: str) -> None:
-    """Refuse an answer of another server, whose code would be sent to this one. Source: RFC 9207."""
-    issuers = parse_qs(urlsplit(uri).query).get("iss", [])
-    # The whole list is compared: two `iss` parameters are a mix-up, too.
-    if server.issuer and issuers != [server.issuer] and (issuers or server.sends_issuer):
-        raise CredentialError(f"the answer is not from {_without_query(server.issuer)}", refused=True)
 
 
 async def token_for_client(scheme: AuthScheme, client: OAuth2Auth) -> OAuth2Auth:

@@ -87,40 +87,38 @@ def _ask_by_input(server: str, _context: Any, params: Any) -> dict[str, Any] | b
     start = f"The MCP server {server!r} asks: {clean_text(params.message)}\n"
     try:
         if params.mode == "url":
-            return _open_url(start, params.url)
-        return _fill_form(start, params.requested_schema)
+            if not params.url.startswith(("https://", "http://")):
+                raise _NoUser("the URL is not a web page")
+            return _is_yes(input(f"{start}Open {clean_text(params.url)} in a browser. Done? [y/n] "))
+        schema: dict[str, Any] = params.requested_schema
+        fields: dict[str, dict[str, Any]] = schema.get("properties") or {}
+        if not fields:
+            return _is_yes(input(f"{start}Yes? [y/n] "))
+        if len(fields) > MAX_FIELDS:
+            raise _NoUser(f"it asks for {len(fields)} fields at once; the limit is {MAX_FIELDS}")
+        start += "(To decline, leave a field empty that has to be filled.)\n"
+        required = schema.get("required") or ()
+        values: dict[str, Any] = {}
+        for name, field in fields.items():
+            values[name] = _ask_field(start, name, field, required=name in required)
+            start = ""
+        return {name: value for name, value in values.items() if value is not None}
     except _Declined:
         return None
     except (EOFError, OSError, RuntimeError, NotImplementedError) as error:  # e.g. a notebook run in batch mode
         raise _NoUser(f"there is no input ({type(error).__name__})") from error
 
 
-def _open_url(start: str, url: str) -> bool:
-    if not url.startswith(("https://", "http://")):
-        raise _NoUser("the URL is not a web page")
-    return input(f"{start}Open {clean_text(url)} in a browser. Done? [y/n] ").strip().lower() in _YES
-
-
-def _fill_form(start: str, schema: dict[str, Any]) -> dict[str, Any] | bool:
-    fields: dict[str, dict[str, Any]] = schema.get("properties") or {}
-    if not fields:
-        return input(f"{start}Yes? [y/n] ").strip().lower() in _YES
-    if len(fields) > MAX_FIELDS:
-        raise _NoUser(f"it asks for {len(fields)} fields at once; the limit is {MAX_FIELDS}")
-    start += "(To decline, leave a field empty that has to be filled.)\n"
-    values: dict[str, Any] = {}
-    for name, field in fields.items():
-        value = _ask_field(start, name, field, required=name in (schema.get("required") or ()))
-        if value is not None:
-            values[name] = value
-        start = ""
-    return values
+def _is_yes(text: str) -> bool:
+    return text.strip().lower() in _YES
 
 
 def _ask_field(start: str, name: str, field: dict[str, Any], *, required: bool) -> Any:
     """Ask for the value of one field. None: left out."""
     description = clean_text(str(field.get("description") or field.get("title") or ""))[:500]
-    choices = ", ".join(clean_text(str(choice)) for choice in _choices(field))
+    offered: dict[str, Any] = field.get("items") or field
+    options = [option.get("const") for option in offered.get("oneOf") or offered.get("anyOf") or ()]
+    choices = ", ".join(clean_text(str(choice)) for choice in (*(offered.get("enum") or ()), *options))
     hints = [
         description,
         choices and f"one of {choices}",
@@ -139,14 +137,6 @@ def _ask_field(start: str, name: str, field: dict[str, Any], *, required: bool) 
             return value
         start = f"{error}\n"
     raise _Declined
-
-
-def _choices(field: dict[str, Any]) -> list[Any]:
-    options_schema: dict[str, Any] = field.get("items") or field
-    return [
-        *(options_schema.get("enum") or ()),
-        *(option.get("const") for option in options_schema.get("oneOf") or options_schema.get("anyOf") or ()),
-    ]
 
 
 def _parse(text: str, field: dict[str, Any]) -> Any:

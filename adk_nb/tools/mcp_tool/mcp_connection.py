@@ -159,7 +159,18 @@ class Connection:
                 await _cancel(listening)
         except Exception as error:
             if not self.client.done():
-                self.client.set_exception(_cause(self.explain(error), self._params))
+                explained: BaseException = self.explain(error)
+                if not isinstance(explained, UnauthorizedError):
+                    notes = getattr(explained, "__notes__", ()) or getattr(explained.__cause__, "__notes__", ())
+                    while isinstance(explained, BaseExceptionGroup):  # anyio's task groups nest them
+                        explained = cast(BaseExceptionGroup[BaseException], explained).exceptions[0]
+                    is_late = isinstance(explained, TimeoutError)
+                    reason = f"no answer within {self._params.timeout:g} seconds" if is_late else str(explained)
+                    output = "; it said: " + notes[0] if notes else ""
+                    message = f"the MCP server {server_label(self._params)!r} was not reached: {reason}{output}"
+                    cause, explained = explained, ConnectionError(hidden(message))
+                    explained.__cause__ = cause
+                self.client.set_exception(explained)
             else:
                 logger.debug("a connection to an MCP server ended: %s", error)
         finally:
@@ -250,18 +261,19 @@ class Connection:
 
         The package `mcp` follows redirects only to the same origin.
         """
+
+        async def note_status(response: httpx2.Response) -> None:
+            if response.status_code == 401:
+                self._status = 401
+
         return httpx2.AsyncClient(
             # Uncompressed, so that the size limit counts the bytes of the content.
             headers={**self._headers, "Accept-Encoding": "identity"},
             timeout=timeout,
             transport=BoundedTransport(),
             trust_env=False,
-            event_hooks={"response": [self._note_status]},
+            event_hooks={"response": [note_status]},
         )
-
-    async def _note_status(self, response: httpx2.Response) -> None:
-        if response.status_code == 401:
-            self._status = 401
 
 
 async def _skip_validation(name: str, result: Any) -> None:
@@ -273,20 +285,6 @@ async def _skip_validation(name: str, result: Any) -> None:
 async def _cancel(task: "asyncio.Task[None]") -> None:
     task.cancel()
     await asyncio.wait({task})
-
-
-def _cause(error: BaseException, params: ConnectionParams) -> Exception:
-    """The innermost error of nested exception groups, with the server's address."""
-    if isinstance(error, UnauthorizedError):
-        return error
-    notes = [*getattr(error, "__notes__", ()), *getattr(error.__cause__, "__notes__", ())]
-    while isinstance(error, BaseExceptionGroup):  # anyio's task groups nest them
-        error = cast(BaseExceptionGroup[BaseException], error).exceptions[0]
-    reason = f"no answer within {params.timeout:g} seconds" if isinstance(error, TimeoutError) else str(error)
-    output = "; it said: " + notes[0] if notes else ""
-    unreachable = ConnectionError(hidden(f"the MCP server {server_label(params)!r} was not reached: {reason}{output}"))
-    unreachable.__cause__ = error
-    return unreachable
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):

@@ -14,13 +14,13 @@ from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.invocation_context import GROUNDING
-from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.conditions import Condition, condition_holds, with_defaults
+from adk_nb.tools.conditions import Condition
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.mcp_tool.content import CallMessages, Progress, clean_schema, clean_text, convert_result
 from adk_nb.tools.mcp_tool.elicitation import ElicitationCallback, answer_question, notice_event, question_event
 from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
 from adk_nb.tools.mcp_tool.mcp_server import McpServer
+from adk_nb.tools.remote_tool import RemoteTool
 from adk_nb.tools.shape import error_text
 from adk_nb.tools.tool_progress import run_with_progress
 
@@ -35,7 +35,7 @@ _TELLING = ("properties", "patternProperties", "additionalProperties", "$ref", "
 """Keywords of which a schema has at least one that is not empty, if its tool takes arguments."""
 
 
-class McpTool(BaseTool):
+class McpTool(RemoteTool):
     """Calls a tool on its server. The result has `content`, `structuredContent`, `isError`.
 
     Images and audio go to the model beside the result. Progress, and questions of the server to the user, become
@@ -43,6 +43,7 @@ class McpTool(BaseTool):
     """
 
     reports_progress = True
+    extra = EXTRA
 
     def __init__(
         self,
@@ -68,16 +69,12 @@ class McpTool(BaseTool):
         self.auth_config = server.auth_config
         self.bound_to = f"{definition.name} of {server.sessions.server}"
         self._remote_name = definition.name
-        self._schema: dict[str, Any] = clean_schema(definition.input_schema)
+        self.set_schema(clean_schema(definition.input_schema))
         self._output_schema: dict[str, Any] | None = definition.output_schema
         self._server = server
 
     def __repr__(self) -> str:
         return f"McpTool({self.name})"
-
-    @cached_property
-    def _arguments(self) -> JsonArguments:
-        return JsonArguments(self._schema, EXTRA)  # lazy: of a thousand tools few are called
 
     @cached_property
     def _results(self) -> JsonArguments:
@@ -86,27 +83,6 @@ class McpTool(BaseTool):
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         schema = self._schema if any(map(self._schema.get, _TELLING)) else None
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
-
-    def check(self, args: dict[str, Any]) -> str | None:
-        """Validate `args` against the server's schema."""
-        if message := self._arguments.error_message(args):
-            return f"{self.name}() was not called: wrong arguments: {message}. Call it again with arguments that fit."
-        return None
-
-    @property
-    def may_need_approval(self) -> bool:
-        """True if some calls need an approval."""
-        return bool(self.require_confirmation)
-
-    def comparable_args(self, args: dict[str, Any]) -> dict[str, Any]:
-        """`args` with the defaults of the schema."""
-        return with_defaults(self._schema, args)
-
-    async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
-        """Evaluate the approval condition, with the defaults of the schema."""
-        if not self.require_confirmation or self.check(args):
-            return False  # nothing will run: the error goes back to the model
-        return await condition_holds(self.require_confirmation, with_defaults(self._schema, args), tool_context)
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Call the tool on its server."""
@@ -126,9 +102,29 @@ class McpTool(BaseTool):
             result = await client.call_tool(self._remote_name, args, progress_callback=messages.progress)
             if self.propagate_grounding_metadata:
                 grounding[:] = self._grounding(result.meta)
-            return self._check_output(convert_result(result))
+            answer = convert_result(result)
+            # `structuredContent` must match the output schema. Source: MCP 2025-06-18.
+            if self._output_schema is None or answer["isError"]:
+                return answer
+            if "structuredContent" not in answer:
+                return {"error": f"{self.name}() has an output schema, and its server sent no structured content"}
+            if fault := self._results.error_message(answer["structuredContent"]):
+                sent = "its server sent content that does not fit its own output schema"
+                return {"error": f"{self.name}(): {sent}: {fault}"}
+            return answer
 
-        callback = self._progress_callback(tool_context)
+        callback = self.progress_callback
+        if callback and not inspect.iscoroutinefunction(callback):
+            try:
+                parameters = list(inspect.signature(callback).parameters.values())
+            except (TypeError, ValueError):  # built in
+                parameters = []
+            # A factory of a callback for each call. Source of the distinction: google-adk 2.13.
+            if any(
+                parameter.kind is parameter.VAR_KEYWORD or parameter.name == "callback_context"
+                for parameter in parameters
+            ):
+                callback = callback(self.name, callback_context=tool_context)
         calling = asyncio.ensure_future(self._server.call(tool_context, call, answers=messages.asks))
         async with aclosing(messages.until(calling)) as events:
             async for event in events:
@@ -154,35 +150,6 @@ class McpTool(BaseTool):
         except ValidationError as error:
             logger.warning("%s(): the grounding metadata of its server was ignored: %s", self.name, error_text(error))
             return []
-
-    def _check_output(self, result: dict[str, Any]) -> dict[str, Any]:
-        """Check `structuredContent`, which must match the output schema. Source: MCP 2025-06-18."""
-        if self._output_schema is None or result["isError"]:
-            return result
-        if "structuredContent" not in result:
-            return {"error": f"{self.name}() has an output schema, and its server sent no structured content"}
-        if message := self._results.error_message(result["structuredContent"]):
-            return {
-                "error": f"{self.name}(): its server sent content that does not fit its own output schema: {message}"
-            }
-        return result
-
-    def _progress_callback(self, tool_context: ToolContext) -> Callable[..., Any] | None:
-        """The callback for this call, made by a factory if there is one. Source of the distinction: google-adk 2.13."""
-        callback = self.progress_callback
-        if callback is None or inspect.iscoroutinefunction(callback) or not _is_factory(callback):
-            return callback
-        return callback(self.name, callback_context=tool_context)
-
-
-def _is_factory(callback: Callable[..., Any]) -> bool:
-    try:
-        parameters = inspect.signature(callback).parameters
-    except (TypeError, ValueError):  # built in
-        return False
-    return "callback_context" in parameters or any(
-        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
-    )
 
 
 def _progress_event(progress: Progress) -> Event:

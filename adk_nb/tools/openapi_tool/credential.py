@@ -2,7 +2,7 @@
 
 import base64
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 
 from adk_nb.auth.auth_credential import AuthCredential, AuthCredentialTypes, HttpAuth
@@ -38,7 +38,14 @@ class CredentialChooser:
         Raises:
             ConfigurationError: The credential is not an AuthCredential, or no operation asks for it.
         """
-        _check_kind(credential)
+        given: list[Any] = list(credential.values()) if isinstance(credential, Mapping) else [credential]
+        for item in given:
+            # Another type, such as a bare key; its value is not repeated, since it may be secret.
+            if not isinstance(item, AuthCredential | None):
+                raise ConfigurationError(
+                    f"auth_credential must be an AuthCredential, or a dict of them by security scheme, got "
+                    f"{type(item).__name__}; for a key write AuthCredential(auth_type='apiKey', api_key=...)"
+                )
         self._credential = credential
         self._key = key
         self._may_ask_user = credential is not None or not has_other_credentials
@@ -88,17 +95,6 @@ class CredentialChooser:
         return tuple(configs)
 
 
-def _check_kind(credential: Any) -> None:
-    """Refuse another type, such as a bare key; its value is not repeated, since it may be secret."""
-    credentials: list[Any] = list(cast(Any, credential).values()) if isinstance(credential, Mapping) else [credential]
-    for item in credentials:
-        if not isinstance(item, AuthCredential | None):
-            raise ConfigurationError(
-                f"auth_credential must be an AuthCredential, or a dict of them by security scheme, got "
-                f"{type(item).__name__}; for a key write AuthCredential(auth_type='apiKey', api_key=...)"
-            )
-
-
 def _is_suitable(scheme: AuthScheme, credential: AuthCredential) -> bool:
     kind = credential.auth_type
     if isinstance(scheme, APIKey):
@@ -120,27 +116,29 @@ def with_credential(request: dict[str, Any], scheme: AuthScheme, credential: Aut
     if credential is None:
         return request
     request = {**request, "secrets": {*request.get("secrets", ()), *credential.secrets()}}
-    if isinstance(scheme, APIKey):
-        return _with_key(request, scheme, credential.api_key or "")
     headers: dict[str, str] = {}
-    if credential.http:
+    if isinstance(scheme, APIKey):
+        # In place of any other value of that name.
+        name, key = scheme.name, credential.api_key or ""
+        if scheme.in_ is APIKeyIn.query:
+            url = without_query(request["url"], name)
+            return {**request, "url": with_query(url, [in_query(name, "form", True, key)])}
+        headers[name] = key
+        if scheme.in_ is not APIKeyIn.header:
+            sent: dict[str, str] = request["headers"]
+            cookies = [
+                pair.strip()
+                for header, value in sent.items()
+                if header.lower() == "cookie"
+                for pair in value.split(";")
+            ]
+            others = [pair for pair in cookies if pair and pair.partition("=")[0].lower() != name.lower()]
+            headers = {"Cookie": "; ".join([*others, f"{name}={key}"])}
+    elif credential.http:
         headers = {**(credential.http.additional_headers or {}), "Authorization": authorization(credential.http)}
     elif credential.oauth2 and credential.oauth2.access_token:
         headers["Authorization"] = f"Bearer {credential.oauth2.access_token}"
     return {**request, "headers": with_headers(request["headers"], headers)}
-
-
-def _with_key(request: dict[str, Any], scheme: APIKey, key: str) -> dict[str, Any]:
-    """Add an API key, in place of any other value of that name."""
-    if scheme.in_ is APIKeyIn.query:
-        url = without_query(request["url"], scheme.name)
-        return {**request, "url": with_query(url, [in_query(scheme.name, "form", True, key)])}
-    if scheme.in_ is APIKeyIn.header:
-        return {**request, "headers": with_headers(request["headers"], {scheme.name: key})}
-    headers: dict[str, str] = request["headers"]
-    cookies = [pair.strip() for name, value in headers.items() if name.lower() == "cookie" for pair in value.split(";")]
-    others = [pair for pair in cookies if pair and pair.partition("=")[0].lower() != scheme.name.lower()]
-    return {**request, "headers": with_headers(headers, {"Cookie": "; ".join([*others, f"{scheme.name}={key}"])})}
 
 
 def authorization(auth: HttpAuth) -> str:

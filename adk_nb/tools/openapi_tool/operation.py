@@ -157,7 +157,10 @@ class Operation:
         headers["Content-Type"] = self.media_type
         value = pairs[0][1] if self.whole_body else {argument.sent_as: value for argument, value in pairs}
         if self.media_type == FORM and isinstance(value, dict):
-            fields = pairs if not self.whole_body else _as_fields(cast(dict[str, Any], value))
+            fields = pairs
+            if self.whole_body:
+                members = cast(dict[str, Any], value).items()
+                fields = [(Argument(name=key, sent_as=key, place="body", schema={}), item) for key, item in members]
             return {"content": "&".join(filter(None, (_field(argument, item) for argument, item in fields))).encode()}
         if is_json(self.media_type) or not isinstance(value, str):
             return {"content": json.dumps(value, ensure_ascii=False).encode()}
@@ -204,10 +207,6 @@ def _serialize(argument: Argument, value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if argument.media_type and is_json(argument.media_type) else value
 
 
-def _as_fields(value: Mapping[str, Any]) -> list[tuple[Argument, Any]]:
-    return [(Argument(name=key, sent_as=key, place="body", schema={}), item) for key, item in value.items()]
-
-
 def _field(argument: Argument, value: Any) -> str:
     """A form field. Without a style, a list is sent item by item, as browsers do, and an object as JSON."""
     if argument.style:
@@ -216,21 +215,18 @@ def _field(argument: Argument, value: Any) -> str:
     return "&".join(f"{quote(argument.sent_as, safe='')}={quote_plus(text(item))}" for item in values)
 
 
-def _is_binary(schema: Mapping[str, Any]) -> bool:
-    return any(
-        alternative.get("format") == "binary"
-        or "contentMediaType" in alternative
-        or alternative.get("contentEncoding") == "base64"
-        for alternative in _alternatives(schema)
-    )
-
-
 def _form_parts(argument: Argument, value: Any) -> FormParts:
     """Multipart parts of a field: a file if the schema is binary, else plain text; a list gives several."""
     if isinstance(value, list):
         item_argument = replace(argument, schema=_items(argument.schema))
         return [part for item in cast(list[Any], value) for part in _form_parts(item_argument, item)]
-    if isinstance(value, str) and _is_binary(argument.schema):
+    is_binary = any(
+        alternative.get("format") == "binary"
+        or "contentMediaType" in alternative
+        or alternative.get("contentEncoding") == "base64"
+        for alternative in _alternatives(argument.schema)
+    )
+    if isinstance(value, str) and is_binary:
         return [(argument.sent_as, (argument.sent_as, _bytes(argument, value), argument.media_type or _BINARY))]
     kind = argument.media_type or ("application/json" if isinstance(value, dict) else None)
     encoded = json.dumps(value, ensure_ascii=False) if kind and is_json(kind) else text(value)

@@ -15,14 +15,13 @@ from adk_nb.redaction import hidden, remember_named
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.runtime.credentials import placeholder
 from adk_nb.tools.auth.exchange import find_credential, renew_credential
-from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.conditions import Condition, condition_holds, with_defaults
+from adk_nb.tools.conditions import Condition
 from adk_nb.tools.effects import effect_of_method
-from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
 from adk_nb.tools.openapi_tool.credential import with_credential
 from adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_spec_parser import EXTRA
 from adk_nb.tools.openapi_tool.operation import Operation, is_json, with_headers
+from adk_nb.tools.remote_tool import RemoteTool
 from adk_nb.tools.web_access import Verify, WebAccess, WebResponse
 
 HeaderProvider = Callable[[ReadonlyContext], Any]
@@ -31,12 +30,14 @@ _MAX_ERROR = 2_000
 """Characters of an error response that the model gets."""
 
 
-class RestApiTool(BaseTool):
+class RestApiTool(RemoteTool):
     """Sends the model's arguments as an HTTP request and returns the response.
 
     The result is the response's JSON, else its text as `{"text": ...}`, else its bytes as `{"content": ...}`. HTTP 300
     and above, and a missing response, are `{"error": ...}`.
     """
+
+    extra = EXTRA
 
     def __init__(
         self,
@@ -55,7 +56,7 @@ class RestApiTool(BaseTool):
         self.auth_scheme: AuthScheme | None = None
         self.auth_credential: AuthCredential | None = None
         self.credential_key: str | None = None
-        self._arguments = JsonArguments(operation.schema, EXTRA)
+        self.set_schema(operation.schema)
         self._set_auth_configs(auth_configs)
         self.require_confirmation = require_confirmation
         self.header_provider = header_provider
@@ -112,7 +113,7 @@ class RestApiTool(BaseTool):
         operation = self.operation.without_keys(*(config.auth_scheme for config in configs))
         if operation is not self.operation:
             self.operation = operation
-            self._arguments = JsonArguments(operation.schema, EXTRA)
+            self.set_schema(operation.schema)
             self._declaration_cache = ()
         if self.auth_config:
             self.auth_scheme = self.auth_config.auth_scheme
@@ -122,40 +123,35 @@ class RestApiTool(BaseTool):
         schema = self.operation.schema if self.operation.arguments else None
         return types.FunctionDeclaration(name=self.name, description=self.description, parameters_json_schema=schema)
 
-    def check(self, args: dict[str, Any]) -> str | None:
-        """Validate `args` against the operation's schema."""
-        if message := self._arguments.error_message(self.operation.without_nulls(args)):
-            return f"{self.name}() was not called: wrong arguments: {message}. Call it again with arguments that fit."
-        return None
-
-    @property
-    def may_need_approval(self) -> bool:
-        """True if some calls need an approval."""
-        return bool(self.require_confirmation)
+    def sent_args(self, args: dict[str, Any]) -> dict[str, Any]:
+        """`args` without the nulls that stand for a missing value."""
+        return self.operation.without_nulls(args)
 
     def comparable_args(self, args: dict[str, Any]) -> dict[str, Any]:
         """What is sent of `args`, with the defaults of the schema."""
-        sent = with_defaults(self.operation.schema, self.operation.without_nulls(args))
+        sent = super().comparable_args(args)
         return {argument.name: sent[argument.name] for argument in self.operation.arguments if argument.name in sent}
-
-    async def check_require_confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> bool:
-        """Evaluate the approval condition, with the defaults of the schema."""
-        if not self.require_confirmation or self.check(args):
-            return False  # nothing will run: the error goes back to the model
-        return await condition_holds(
-            self.require_confirmation, with_defaults(self.operation.schema, args), tool_context
-        )
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Send the request; failures become `{"error": ...}`."""
         if message := self.check(args):
             return {"error": message}
         try:
-            request = self.operation.build_request(self.operation.without_nulls(args))
+            request = self.operation.build_request(self.sent_args(args))
         except ValueError as error:
             return {"error": f"{self.name}() was not called: {error}"}
-        if message := self._withheld():
-            return {"error": f"{self.name}() was not called: {message}"}
+        if self.operation.foreign_to:
+            # What the author gave for the document's server goes to another host only if given to this tool.
+            tool, ways = f"toolset.get_tool({self.operation.name!r})", list[str]()
+            if self._shared_credential:
+                ways.append(f"{tool}.configure_auth_credential(...)")
+            if self._shared_provider and self.header_provider is self._shared_provider:
+                ways.append(f"{tool}.header_provider = ...")
+            if ways:
+                return {
+                    "error": f"{self.name}() was not called: its own server is {self.operation.url}, and the "
+                    f"credentials are for {self.operation.foreign_to}; the author may allow it: {' and '.join(ways)}"
+                }
         request["headers"] = with_headers(self._headers, request["headers"])
         if self.header_provider:
             headers = self.header_provider(tool_context)
@@ -172,28 +168,6 @@ class RestApiTool(BaseTool):
     async def call(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
         """Alias of `run_async` in ADK."""
         return await self.run_async(args=args, tool_context=tool_context)
-
-    def _withheld(self) -> str | None:
-        """The reason why what the author gave for the document's server is not sent to another host. None: there is
-        no such host, or the author gave it to this tool.
-        """
-        if not self.operation.foreign_to:
-            return None
-        tool = f"toolset.get_tool({self.operation.name!r})"
-        ways = [
-            *([f"{tool}.configure_auth_credential(...)"] if self._shared_credential else ()),
-            *(
-                [f"{tool}.header_provider = ..."]
-                if self._shared_provider and self.header_provider is self._shared_provider
-                else ()
-            ),
-        ]
-        if not ways:
-            return None
-        return (
-            f"its own server is {self.operation.url}, and the credentials are for {self.operation.foreign_to}; "
-            f"the author may allow it: {' and '.join(ways)}"
-        )
 
     async def _send(self, request: dict[str, Any], context: ToolContext) -> WebResponse | None:
         """Send the request, again with renewed credentials after HTTP 401. None: the user has to be asked for one."""

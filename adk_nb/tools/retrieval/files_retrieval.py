@@ -75,21 +75,18 @@ class FilesRetrieval(BaseRetrievalTool):
         if not match_expression:
             return []
         with self._lock:
-            rows = self._current_index().execute(_SEARCH, (match_expression, self.max_results)).fetchall()
+            versions = dict(_files(self.input_dir))
+            if self._index is None or versions != self._indexed:
+                self._close_index()
+                self._index = sqlite3.connect(":memory:", check_same_thread=False)  # guarded by the lock
+                self._close_index = weakref.finalize(self, self._index.close)  # also when the tool is collected
+                self._index.execute(_SCHEMA)
+                for path in versions:
+                    passages = [(text, path.relative_to(self.input_dir).as_posix()) for text in _passages(path)]
+                    self._index.executemany("insert into passages (text, file) values (?, ?)", passages)
+                self._indexed = versions
+            rows = self._index.execute(_SEARCH, (match_expression, self.max_results)).fetchall()
         return [{"file": file, "text": text} for file, text in rows]
-
-    def _current_index(self) -> sqlite3.Connection:
-        versions = dict(_files(self.input_dir))
-        if self._index is None or versions != self._indexed:
-            self._close_index()
-            self._index = sqlite3.connect(":memory:", check_same_thread=False)  # guarded by the lock
-            self._close_index = weakref.finalize(self, self._index.close)  # also when the tool is collected
-            self._index.execute(_SCHEMA)
-            for path in versions:
-                rows = [(text, path.relative_to(self.input_dir).as_posix()) for text in _passages(path)]
-                self._index.executemany("insert into passages (text, file) values (?, ?)", rows)
-            self._indexed = versions
-        return self._index
 
 
 def _files(folder: Path) -> Iterator[tuple[Path, tuple[int, int]]]:

@@ -11,7 +11,6 @@ from adk_nb.auth.auth_schemes import AuthScheme, AuthSchemeType, HTTPBase, OAuth
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
-from adk_nb.tools.openapi_tool.openapi_spec_parser.schemas import Schemas
 from adk_nb.tools.openapi_tool.operation import FORM, MULTIPART, Argument, Operation, Place, is_json
 from adk_nb.tools.openapi_tool.styles import STYLES
 
@@ -48,6 +47,142 @@ def operations_of(document: Mapping[str, Any], *, preserve_property_names: bool 
 def snake_case(text: str) -> str:
     """Convert `listPets`, `list-pets` and `List Pets` to `list_pets`."""
     return _NOT_IN_A_NAME.sub("_", _CAMEL_BOUNDARY.sub("_", text)).strip("_").lower()
+
+
+_DROPPED_KEYWORDS = {
+    "xml",
+    "externalDocs",
+    "discriminator",
+    "example",
+    "examples",
+    "nullable",
+    "deprecated",
+    "readOnly",
+    "writeOnly",
+}
+"""Keywords that mean nothing to a model, or are converted."""
+_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+_LISTS = ("allOf", "anyOf", "oneOf", "prefixItems")
+_SINGLE = ("items", "additionalProperties", "not", "contains", "propertyNames", "if", "then", "else")
+_MAPS = ("properties", "patternProperties", "dependentSchemas")
+
+
+class Schemas:
+    """Converts the schemas of one operation. Referenced schemas are collected in `definitions`."""
+
+    def __init__(self, look_up: Callable[[str], Any]) -> None:
+        """`look_up`: resolves a reference."""
+        self._look_up = look_up
+        self._names: dict[str, str] = {}
+        self.definitions: Json = {}
+        """Name -> schema, referred to as `#/$defs/name`, so that a schema may contain itself."""
+
+    def read(self, schema: Any) -> Json:
+        """Convert to JSON Schema 2020-12. Source: OpenAPI 3.0 and 3.1, Schema Object."""
+        if not isinstance(schema, dict):
+            return {}  # true: anything; a property with schema false is not declared
+        source = cast(Json, schema)
+        converted = {
+            key: self._value(key, value)
+            for key, value in source.items()
+            if key not in _DROPPED_KEYWORDS and key[:2] != "x-"  # x-: specification extensions
+        }
+        if "$ref" in source:
+            reference = str(source["$ref"])
+            if reference not in self._names:
+                base = name = reference.rsplit("/", 1)[-1]
+                number = 1
+                while name in self.definitions:
+                    number += 1
+                    name = f"{base}_{number}"
+                self._names[reference] = name
+                self.definitions[name] = {}  # reserved before the conversion: the schema may refer to itself
+                self.definitions[name] = self.read(self._look_up(reference))
+            converted["$ref"] = f"#/$defs/{self._names[reference]}"
+        # In OpenAPI 3.0 exclusive limits are booleans beside the limit.
+        for limit, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+            if isinstance(converted.get(exclusive), bool) and converted.pop(exclusive) and limit in converted:
+                converted[exclusive] = converted.pop(limit)
+        # Some documents write `String` or `Any`, which model services refuse.
+        if "type" in converted:
+            declared: Any = converted.pop("type")
+            names = cast(list[Any], declared) if isinstance(declared, list) else [declared]
+            if types := [kind for name in names if (kind := str(name).lower()) in _TYPES]:
+                converted["type"] = types if isinstance(declared, list) else types[0]
+        _convert_one_of(converted, source)
+        if converted.get("properties") and "required" in converted:
+            converted["required"] = [name for name in converted["required"] if name in converted["properties"]]
+        return {"anyOf": [converted, {"type": "null"}]} if source.get("nullable") else converted
+
+    def fields(self, schema: Any) -> tuple[Json, set[str]] | None:
+        """Properties and required names of an object schema; None if it is not one, or has alternatives."""
+        if not isinstance(schema, dict):
+            return None
+        source = cast(Json, schema)
+        if "$ref" in source:
+            name = str(source["$ref"])
+            return self.fields(self._look_up(name)) if not self._refers_to_itself(name) else None
+        if "anyOf" in source or "oneOf" in source:
+            return None
+        properties = self._value("properties", source.get("properties") or {})
+        required: set[str] = set(source.get("required") or ())
+        parts: list[Any] = source.get("allOf") or []
+        for part in parts:
+            inner = self.fields(part)
+            if inner is None:
+                return None
+            properties |= inner[0]
+            required |= inner[1]
+        return (properties, required) if properties else None
+
+    def _refers_to_itself(self, reference: str) -> bool:
+        """True if following references from `reference` alone returns to it."""
+        seen, pending = set[str](), [reference]
+        while pending:
+            current = pending.pop()
+            if current in seen:
+                return True
+            seen.add(current)
+            target = _object(self._look_up(current))
+            all_of: list[Any] = target.get("allOf") or []
+            parts = [target, *(_object(part) for part in all_of)]
+            pending += [str(part["$ref"]) for part in parts if "$ref" in part]
+        return False
+
+    def _value(self, key: str, value: Any) -> Any:
+        if key in _LISTS and isinstance(value, list):
+            return [self.read(item) for item in cast(list[Any], value)]
+        if key in _SINGLE and isinstance(value, dict):
+            return self.read(value)
+        if key in _MAPS and isinstance(value, dict):
+            return {
+                name: self.read(subschema)
+                for name, subschema in cast(Json, value).items()
+                if not _object(subschema).get("readOnly")  # only the service writes it
+            }
+        return value
+
+
+def _object(value: Any) -> Json:
+    return cast(Json, value) if isinstance(value, dict) else {}
+
+
+def _convert_one_of(schema: Json, source: Json) -> None:
+    """Convert `oneOf` to `anyOf`, the only one that model services know; the service itself checks for uniqueness."""
+    if "oneOf" not in schema:
+        return
+    alternatives: list[Any] = schema.pop("oneOf")
+    if "anyOf" in schema:
+        schema["allOf"] = [*schema.get("allOf", []), {"anyOf": alternatives}]
+    else:
+        schema["anyOf"] = alternatives
+    discriminator = _object(source.get("discriminator"))
+    names = list(_object(discriminator.get("mapping"))) or [
+        str(_object(alternative).get("$ref", "")).rsplit("/", 1)[-1] for alternative in cast(list[Any], source["oneOf"])
+    ]
+    if discriminator.get("propertyName") and all(names):
+        hint = f"{discriminator['propertyName']!r} says which: {', '.join(names)}."
+        schema["description"] = " ".join(filter(None, [schema.get("description"), hint]))
 
 
 class _Reader:
@@ -103,6 +238,15 @@ class _Reader:
         body = self._resolve(definition.get("requestBody"))
         media_type = _preferred_type(body.get("content") or {})
         fields, is_whole = self._fields(body, media_type, schemas) if media_type else ([], False)
+        # Duplicate names are qualified by their place, then by a number.
+        names: set[str] = set()
+        for position, argument in enumerate(arguments := [*arguments, *fields]):
+            qualified, number = f"{argument.place}_{argument.name}", 1
+            while argument.name in names:
+                argument = replace(argument, name=qualified if number == 1 else f"{qualified}_{number}")
+                number += 1
+            names.add(argument.name)
+            arguments[position] = argument
         server = self._server(definition, item)
         return Operation(
             name=self._name(str(definition.get("operationId") or f"{path}_{method}")),
@@ -111,7 +255,7 @@ class _Reader:
             ),
             method=method.upper(),
             url=server + path,
-            arguments=tuple(_with_unique_names([*arguments, *fields])),
+            arguments=tuple(arguments),
             definitions=schemas.definitions,
             media_type=_concrete_type(media_type),
             whole_body=is_whole,
@@ -199,28 +343,28 @@ class _Reader:
         if object_fields := schemas.fields(schema) if is_json(media_type) or media_type in (FORM, MULTIPART) else None:
             properties, required = object_fields
             encodings: dict[str, Json] = media.get("encoding") or {}
-            return [
-                self._field(name, subschema, body_required and name in required, encodings.get(name) or {})
-                for name, subschema in properties.items()
-            ], False
+            fields: list[Argument] = []
+            for name, subschema in properties.items():
+                # Of a form. Source: OpenAPI 3.1, Encoding Object.
+                encoding = encodings.get(name) or {}
+                kind = str(encoding.get("contentType") or "").split(",")[0].strip()
+                style = str(encoding.get("style") or ("form" if "explode" in encoding else ""))
+                fields.append(
+                    Argument(
+                        name=self._rename(name) or "field",
+                        sent_as=name,
+                        place="body",
+                        schema=subschema,
+                        required=body_required and name in required,
+                        style=style,
+                        explode=bool(encoding.get("explode", style == "form")),
+                        reserved=bool(encoding.get("allowReserved")),
+                        media_type=_concrete_type(kind) or None,
+                    )
+                )
+            return fields, False
         body_schema = _with_description(schemas.read(schema) or {"type": "string"}, body.get("description"))
         return [Argument(name="body", sent_as="body", place="body", schema=body_schema, required=body_required)], True
-
-    def _field(self, name: str, schema: Json, required: bool, encoding: Json) -> Argument:
-        """A field of a form. Source of `encoding`: OpenAPI 3.1, Encoding Object."""
-        kind = str(encoding.get("contentType") or "").split(",")[0].strip()
-        style = str(encoding.get("style") or ("form" if "explode" in encoding else ""))
-        return Argument(
-            name=self._rename(name) or "field",
-            sent_as=name,
-            place="body",
-            schema=schema,
-            required=required,
-            style=style,
-            explode=bool(encoding.get("explode", style == "form")),
-            reserved=bool(encoding.get("allowReserved")),
-            media_type=_concrete_type(kind) or None,
-        )
 
 
 def _origin(url: str) -> tuple[str, str]:
@@ -245,21 +389,6 @@ def _preferred_type(content: Json) -> str | None:
 
 def _with_description(schema: Json, description: str | None) -> Json:
     return {**schema, "description": description} if description else schema
-
-
-def _with_unique_names(arguments: list[Argument]) -> list[Argument]:
-    """Qualify duplicate names by their place, then by a number."""
-    names: set[str] = set()
-    renamed: list[Argument] = []
-    for argument in arguments:
-        base, number = argument.name, 1
-        while argument.name in names:
-            qualified = f"{argument.place}_{base}"
-            argument = replace(argument, name=qualified if number == 1 else f"{qualified}_{number}")
-            number += 1
-        names.add(argument.name)
-        renamed.append(argument)
-    return renamed
 
 
 class Security:

@@ -77,8 +77,15 @@ class OpenAPIToolset(BaseToolset):
                 "the OpenAPI document has schemas that are nested too deep, or contain themselves; move "
                 "recursive schemas to components/schemas, and refer to them with $ref"
             ) from None
-        shared_config = _shared_config(auth_scheme, auth_credential, credential_key)
-        if shared_config:
+        shared_config = None
+        if auth_scheme is not None:
+            if isinstance(auth_credential, Mapping):
+                raise ConfigurationError(
+                    "auth_credential is one credential where auth_scheme=... is given; leave one of them out"
+                )
+            shared_config = AuthConfig(
+                auth_scheme=auth_scheme, raw_auth_credential=auth_credential, credential_key=credential_key or ""
+            )
             operations = [operation.without_keys(shared_config.auth_scheme) for operation in operations]
         parameters = {argument.name for operation in operations for argument in operation.arguments}
         self.require_confirmation = parse_condition(require_confirmation, type(self).__name__, parameters)
@@ -143,17 +150,6 @@ def _document(
     return spec_dict if spec_dict is not None else parse_document(spec_str or "", spec_str_type, EXTRA)
 
 
-def _shared_config(scheme: AuthScheme | None, credential: Credentials | None, key: str | None) -> AuthConfig | None:
-    """The configuration for all tools, if the author gives a scheme."""
-    if scheme is None:
-        return None
-    if isinstance(credential, Mapping):
-        raise ConfigurationError(
-            "auth_credential is one credential where auth_scheme=... is given; leave one of them out"
-        )
-    return AuthConfig(auth_scheme=scheme, raw_auth_credential=credential, credential_key=key or "")
-
-
 MAX_VALUES = 2_000_000
 """Limit of values in a document after expansion: a YAML alias counts each time."""
 MAX_DEPTH = 200
@@ -192,22 +188,18 @@ def _yaml(text: str, package: str) -> Any:
     yaml: Any = require("yaml", package=package)
     loader = _loader(yaml)
     try:
-        _refuse_depth(yaml, text, loader)
+        # The nesting first: the C loader recurses, and would overflow the stack.
+        depth = 0
+        for event in yaml.parse(text, loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > MAX_DEPTH:
+                raise ConfigurationError(f"the OpenAPI document is nested more than {MAX_DEPTH} levels deep")
         document = yaml.load(text, loader)
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
     if _size(document, {}) > MAX_VALUES:
         raise ConfigurationError(f"the OpenAPI document has more than {MAX_VALUES} values, once its aliases are read")
     return json.loads(json.dumps(document, default=str))  # YAML keys may be numbers
-
-
-def _refuse_depth(yaml: Any, text: str, loader: Any) -> None:
-    """Check the nesting before loading: the C loader recurses, and would overflow the stack."""
-    depth = 0
-    for event in yaml.parse(text, loader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > MAX_DEPTH:
-            raise ConfigurationError(f"the OpenAPI document is nested more than {MAX_DEPTH} levels deep")
 
 
 def _loader(yaml: Any) -> Any:
