@@ -499,6 +499,7 @@ def test_a_page_in_a_browser_calls_nothing():
     assert (simple.status_code, rebound.status_code) == (415, 403)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("token", [None, "the-right-token-1"])
 def test_a_server_of_this_machine_answers_its_own_name_and_its_own_page_alone(token: str | None):
     known = {"Authorization": f"Bearer {token}"} if token else {}

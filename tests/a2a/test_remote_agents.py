@@ -725,8 +725,9 @@ ONCE_MORE = {
 }
 
 
-@pytest.mark.parametrize("mode", [StreamingMode.NONE, StreamingMode.SSE])
-@pytest.mark.parametrize("ends_often", [False, True])
+@pytest.mark.parametrize("mode", [StreamingMode.SSE, pytest.param(StreamingMode.NONE, marks=pytest.mark.long)])
+@pytest.mark.parametrize("ends_often", [True, pytest.param(False, marks=pytest.mark.long)])
+@pytest.mark.slow
 def test_the_work_of_reading_a_text_grows_with_its_length_and_no_faster(mode: StreamingMode, ends_often: bool):
     url = "http://127.0.0.1:9"
 

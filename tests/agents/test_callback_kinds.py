@@ -109,6 +109,7 @@ WAYS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
+@pytest.mark.slow
 @each("mode", WAYS)
 @each("kind", KINDS)
 def test_an_answer_does_what_its_kind_says_however_the_callback_is_written(kind: str, mode: str):

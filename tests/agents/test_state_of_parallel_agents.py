@@ -108,6 +108,7 @@ def rapid_switches() -> Iterator[None]:
     sys.setswitchinterval(usual)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rapid_switches")
 def test_a_sync_tool_writes_state_while_agents_that_are_called_begin():
     calls, rounds, started, over = 20, 3, list[str](), threading.Event()

@@ -85,6 +85,7 @@ FEW_KINDS = ("a yes", "an outcome after news", "words to a task")
 PAIRS = [(kind, team) for kind in KINDS for team in TEAMS if kind in FEW_KINDS or team in FEW_TEAMS]
 
 
+@pytest.mark.slow
 @each("resumable", [False, True])
 @each("kind, team", PAIRS)
 def test_all_that_comes_after_runs_and_nothing_that_was_done(kind: str, team: str, resumable: bool):

@@ -333,6 +333,7 @@ def test_what_a_killed_process_left_is_no_version(service: FileArtifactService):
     assert load(service) == HELLO and names(service) == ["a.txt"] and save(service) == 1
 
 
+@pytest.mark.slow
 def test_processes_that_save_at_once_each_get_a_version_of_their_own(service: FileArtifactService):
     code = (
         "import asyncio, sys\n"

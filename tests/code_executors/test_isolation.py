@@ -107,6 +107,7 @@ print(run(main()).stdout)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", ["bwrap", "unshare"])
 @pytest.mark.parametrize("script", [IN_A_PROCESS, pytest.param(IN_A_KERNEL, marks=pytest.mark.kernel)])
 @pytest.mark.parametrize("code", [LOOKING_FOR_KEYS, LOOKING_UNDER_PROC])
@@ -121,6 +122,7 @@ def test_code_does_not_find_the_keys_of_the_notebook_in_another_process(
     assert code == LOOKING_UNDER_PROC or printed.split()[0] == "True"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc")
 def test_without_isolation_it_does():
     printed = notebook(IN_A_PROCESS, LOOKING_FOR_KEYS, "none", path=os.environ["PATH"])

@@ -513,6 +513,7 @@ def test_cancelling_the_caller_cancels_the_work_and_waits_for_it():
 # the process
 
 
+@pytest.mark.slow
 @each(
     "code",
     [

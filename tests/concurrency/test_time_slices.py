@@ -28,6 +28,7 @@ def full_collections() -> int:
     return gc.get_stats()[2]["collections"]
 
 
+@pytest.mark.slow
 def test_objects_that_are_made_in_slices_cause_no_full_collection_and_are_collected_later(
     second_at_each_look: None, nothing_frozen: None
 ):
@@ -48,6 +49,7 @@ def test_objects_that_are_made_in_slices_cause_no_full_collection_and_are_collec
     assert gc.collect() >= 1_000
 
 
+@pytest.mark.slow
 def test_what_is_made_within_counts_as_old(nothing_frozen: None):
     gc.collect()  # after which Python 3.12 counts its immortal objects as frozen
     with many_objects():

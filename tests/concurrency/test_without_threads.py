@@ -12,6 +12,7 @@ ROOT = Path(__file__).parents[2]
 LONG = pytest.mark.long
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suites", "least"),
     [
@@ -62,6 +63,7 @@ print([response.response for event in outer.events for response in event.get_fun
 """
 
 
+@pytest.mark.slow
 def test_tools_may_ask_other_agents():
     run = subprocess.run([sys.executable, "-c", NESTED], cwd=ROOT, capture_output=True, text=True, timeout=300)
 

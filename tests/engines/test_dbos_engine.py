@@ -59,6 +59,7 @@ def answer_to(interrupt: Interrupt, *, confirmed: bool = True) -> types.Content:
     return types.Content(role="user", parts=[interrupts.answer(interrupt, ToolConfirmation(confirmed=confirmed))])
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_run_whose_worker_is_killed_in_a_tool_is_finished_by_another(shop: Shop):
     first = shop.worker("stamp")
@@ -85,6 +86,7 @@ def test_a_run_whose_worker_is_killed_in_a_tool_is_finished_by_another(shop: Sho
     assert other_worker.all_heard() == []
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_another(shop: Shop):
     first = shop.worker("look")
@@ -101,6 +103,7 @@ def test_what_may_have_happened_in_a_dead_worker_is_asked_about_and_not_done_by_
     assert told(shop.session())[-1] == FINAL_TEXT and other_worker.all_heard() == []
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
     first = shop.worker()
@@ -121,6 +124,7 @@ def test_an_approval_that_waits_outlives_its_worker_and_counts_once(shop: Shop):
     )
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_an_approved_call_whose_worker_is_killed_in_it_is_asked_about_again(shop: Shop):
     first = shop.worker("pay")
@@ -169,6 +173,7 @@ def test_many_runs_of_two_workers_of_which_one_is_killed_come_to_their_ends_once
     assert max(Counter(key for name, key, _ in responses if name == "look").values()) == 1
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_who_is_taken_for_dead_and_is_not_keeps_its_run(shop: Shop):
     first = shop.worker("stamp", lease=15.0)
@@ -189,6 +194,7 @@ def test_who_is_taken_for_dead_and_is_not_keeps_its_run(shop: Shop):
     assert [worker.all_heard() for worker in shop.workers] == [[], []]
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_worker_that_lost_its_lock_takes_it_again(shop: Shop):
     first = shop.worker("stamp")
@@ -205,6 +211,7 @@ def test_a_worker_that_lost_its_lock_takes_it_again(shop: Shop):
     assert shop.ended(run_id).status == "done"
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_run_outlives_a_restart_of_the_database(shop: Shop):
     worker = shop.worker("stamp")
@@ -225,6 +232,7 @@ def test_a_run_outlives_a_restart_of_the_database(shop: Shop):
     assert told(shop.session())[-1] == FINAL_TEXT
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_worker_that_leaves_finishes_what_it_is_at(shop: Shop):
     worker = shop.worker("stamp")
@@ -239,6 +247,7 @@ def test_a_worker_that_leaves_finishes_what_it_is_at(shop: Shop):
     assert shop.postgres.sql(LOCKS) == []
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_a_run_is_cancelled_from_another_process(shop: Shop):
     worker = shop.worker("stamp")
@@ -252,6 +261,7 @@ def test_a_run_is_cancelled_from_another_process(shop: Shop):
     assert last.error_code == "INVOCATION_ABORTED"
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_run_that_fails_is_one_line_in_the_log_and_one_that_was_cancelled_is_none(shop: Shop):
     worker = shop.process(tell_log, ("stamp",))
@@ -272,6 +282,7 @@ def test_a_run_that_fails_is_one_line_in_the_log_and_one_that_was_cancelled_is_n
     worker.leave()
 
 
+@pytest.mark.long
 @pytest.mark.postgres
 def test_an_event_loop_that_is_blocked_stops_no_run_and_a_process_has_one_worker(shop: Shop):
     process = shop.process(block)
@@ -292,6 +303,7 @@ class Gadget:
         return Path.touch, (self._path,)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_row_that_claims_to_be_a_pickle_is_refused_and_runs_no_code(shop: Shop, tmp_path: Path):
     path = tmp_path / "made"
@@ -324,6 +336,7 @@ def test_a_row_that_claims_to_be_a_pickle_is_refused_and_runs_no_code(shop: Shop
     assert not path.exists() and worker.all_heard() == []
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop: Shop):
     odd = "\x00 \\u0000 é \u202e </script>'; DROP TABLE events; -- \N{FACE WITH TEARS OF JOY}"

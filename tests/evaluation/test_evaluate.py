@@ -88,6 +88,7 @@ def test_a_failed_case_names_the_expected_and_the_actual_call() -> None:
     assert "planet_facts(planet='Jupiter')" in failed.reason and "planet_facts(planet='Venus')" in failed.reason
 
 
+@pytest.mark.slow
 @each(
     "expectation, passes",
     [
@@ -549,6 +550,7 @@ def _at(url: str) -> Agent:
     return _echo([]).clone(update={"model": OpenAILlm(model="gpt", api_key="k", base_url=url)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -631,6 +633,7 @@ def _of_definitions(definitions: str, expression: str, argument: str, number: in
     return _planner("Fine.").clone(update={"tools": [names["tool"]]})
 
 
+@pytest.mark.slow
 @each(
     "definitions, expression, argument",
     [
@@ -701,6 +704,7 @@ print(agent_fingerprint(agent))
 """
 
 
+@pytest.mark.long
 def test_an_agent_has_the_same_fingerprint_in_every_process() -> None:
     runs = [
         subprocess.run(

@@ -241,6 +241,7 @@ def memory_beside_pydantic() -> float:
     return bytes_each(lambda raw: lazy_event(raw, "a test")) / bytes_each(Event.model_validate_json)
 
 
+@pytest.mark.slow
 def test_a_plain_event_takes_less_memory_than_what_pydantic_makes_of_it():
     # In a process of its own: how a class lays out its records depends on those that were made before.
     out, errors, _ = script(

@@ -371,6 +371,7 @@ def test_a_view_kept_up_to_date_skips_what_was_undone(events: list[Event], steps
 MANY = st.lists(st.one_of(st.builds(of_run, EVENT, RUNS), st.builds(mark, RUNS)), min_size=20, max_size=60)
 
 
+@pytest.mark.slow
 @given(MANY, st.integers(0, 60))
 def test_two_agents_that_read_a_growing_history_in_slices_see_all_of_it(events: list[Event], later: int):
     session = Session(id="s", events=events[:later])

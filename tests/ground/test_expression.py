@@ -319,6 +319,7 @@ def test_what_is_not_looked_at_is_not_asked_anything(value: Any, source: str):
     assert Odd.asked == []
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(120)
 def test_a_condition_takes_no_time_for_what_it_does_not_look_at():
     rows = [{"id": number, "tags": ["a"]} for number in range(1_000_000)]

@@ -184,6 +184,7 @@ def money(amount: float, source: str, target: str) -> list[Call]:
     return [("convert_money", {"amount": amount, "from_currency": source, "to_currency": target})]
 
 
+@pytest.mark.slow
 @each(
     "tools, message, calls, facts, not_told",
     [

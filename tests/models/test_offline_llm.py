@@ -605,6 +605,7 @@ def test_many_values_make_at_most_eight_calls():
     assert len(calls(asking(f"weather in {cities} and Oslo"))) == 8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "message",
     [

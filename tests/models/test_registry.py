@@ -46,6 +46,7 @@ def parrots() -> Iterator[None]:
     registry._find.cache_clear()
 
 
+@pytest.mark.slow
 @each(
     "name, found, asked",
     [

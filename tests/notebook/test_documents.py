@@ -90,6 +90,7 @@ def test_every_kind_of_block_is_among_them():
     assert kinds - {type(block) for block in every_block("a")} == {Span, Link, Item, Document}
 
 
+@pytest.mark.slow
 @each("payload", PAYLOADS)
 def test_hostile_text_is_only_text_in_every_block_and_form(payload: str):
     for block in every_block(payload):
@@ -113,6 +114,7 @@ _ADDED: dict[str, set[str]] = {
 """What drawings, images and lines are made of besides the list that models' markdown has."""
 
 
+@pytest.mark.slow
 @each("payload", PAYLOADS)
 def test_hostile_text_begins_no_formula_except_in_markdown(payload: str):
     for block in every_block(payload):

@@ -63,6 +63,7 @@ def test_html_is_only_of_the_listed_elements_and_attributes(payload: str):
         assert_harmless(to_html(around.replace("{}", payload)))
 
 
+@pytest.mark.slow
 @each("payload", PAYLOADS)
 @each("render", [_with_nbconvert, _with_mistune, _with_commonmark])
 def test_markdown_is_harmless_whatever_renders_it(payload: str, render: Callable[[str], str]):
@@ -202,6 +203,7 @@ def test_a_very_long_text_is_shown_as_it_was_written():
     assert to_html(long) == f"<pre>{'&lt;b&gt; ' * MAX_RENDERED}</pre>"
 
 
+@pytest.mark.slow
 @each(
     "piece", ["[", "![", "](", "`", "*a ", "_*", "**x", "> ", "- ", "<", "&#x", "|a", "\\", "~~", "[a](", "\x1b[", "$"]
 )

@@ -3,6 +3,7 @@
 import re
 import time
 
+import pytest
 from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 
@@ -97,6 +98,7 @@ def _with_commonmark(text: str) -> str:
     return MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
 
 
+@pytest.mark.slow
 @each("payload", PAYLOADS)
 @each("around", ["${}$", "$$\n{}\n$$", "\\({}\\)", "\\[x = {}\\]", "$x = {}", "{}$", "| ${} | a$ |\n|-|-|"])
 def test_hostile_words_in_a_formula_are_harmless_in_every_renderer(payload: str, around: str):
@@ -111,6 +113,7 @@ def test_hostile_words_in_a_formula_are_harmless_in_every_renderer(payload: str,
         assert not any("\\href" in text and "$" in text for text in page.texts)
 
 
+@pytest.mark.slow
 @each("piece", ["$", "$a ", "$$", "$$a", "\\(", "\\(a ", "\\[", "\\[\n", "$$\n", "${", "$\\a", "\\begin{"])
 def test_no_text_holds_up_the_run_that_it_comes_from(piece: str):
     text = piece * (32_000 // len(piece))

@@ -22,6 +22,7 @@ def run(code: str) -> list[str]:
     return [line for line in out.splitlines() if line and not line.startswith("adk_nb ")]
 
 
+@pytest.mark.slow
 def test_the_runtime_arrives_once_the_cell_has_ended_and_no_other_is_needed():
     modules = "('google.genai.types', 'adk_nb.agents.llm_agent', 'adk_nb.notebook.magics.chat')"
     printed = run(
@@ -48,6 +49,7 @@ def test_an_extension_that_is_unloaded_begins_nothing():
     assert run(code) == ["[] False"]
 
 
+@pytest.mark.slow
 def test_what_cannot_be_imported_is_told_by_the_cell_that_needs_it():
     printed = run(
         "sys.modules['google.genai'] = None\n" + LOAD + "[thread.join() for thread in background()]\nprint('quiet')\n"
@@ -59,6 +61,7 @@ def test_what_cannot_be_imported_is_told_by_the_cell_that_needs_it():
     assert printed[-1].startswith("error ModuleNotFoundError") and "google.genai" in printed[-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["google.genai", "adk_nb.agents.llm_agent"])
 def test_a_process_that_ends_meanwhile_ends_in_silence(module: str):
     watch = (

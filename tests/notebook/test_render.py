@@ -247,6 +247,7 @@ def hostile_reply(payload: str) -> Shown:
     return Shown(events=events, text=payload, interrupts=talk.pending, status="error", error=payload, notice=payload)
 
 
+@pytest.mark.slow
 @each("payload", PAYLOADS)
 def test_hostile_text_is_only_text_in_every_form(payload: str):
     shown = reply_forms(hostile_reply(payload))
@@ -280,6 +281,7 @@ def test_hostile_cells_are_only_text_in_every_form(payload: str):
     assert len(shown["text/plain"].splitlines()) == 3
 
 
+@pytest.mark.slow
 def test_an_exported_notebook_has_no_live_payload():
     benign, hostile = _exported(["hello"]), _exported(PAYLOADS)
 

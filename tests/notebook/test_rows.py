@@ -390,6 +390,7 @@ def test_rows_carry_hostile_text_as_plain_text_and_safe_html(payload: str):
     assert_nothing_unseen(repr(view.state))
 
 
+@pytest.mark.slow
 def test_ten_thousand_pieces_take_time_in_proportion():
     """A piece costs about 10 us; work that grew with the text so far would take minutes."""
     pieces = [f"word{number} " for number in range(10_000)]

@@ -299,6 +299,7 @@ def test_ids_with_control_characters_are_refused_at_every_door(shell, clerk: Cal
     assert clerk.http.get("/apps/clerk/users/user/sessions").json() == []
 
 
+@pytest.mark.slow
 def test_a_hint_leads_to_its_session_and_to_no_other(shell, clerk: Caller):
     ids = [
         "a b",

@@ -17,6 +17,7 @@ def seen(shell: Shell, caplog: pytest.LogCaptureFixture) -> str:
     return shell.printed + caplog.text + "".join(map(repr, shell.results))
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_chat_goes_on_in_a_later_kernel_and_the_password_is_not_shown(
     shell: Shell,

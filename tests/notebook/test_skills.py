@@ -252,6 +252,7 @@ def test_a_recording_with_skills_is_replayed(shell: Shell, work: Path):
 # ---- the export
 
 
+@pytest.mark.slow
 def test_an_exported_script_loads_the_skills_and_shows_scripts_before_it_asks(shell: Shell, work: Path):
     scripted(shell)
     shell.cell(

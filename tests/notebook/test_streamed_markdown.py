@@ -85,6 +85,7 @@ def test_open_calls_are_closed_or_wait(text: str, shown: str):
     assert StreamedMarkdown().feed(text)[1] == shown
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["word " * 20_000, "```\n" + "line\n" * 20_000, "- item\n" * 15_000, "[" * 50_000])
 def test_a_piece_costs_the_same_however_long_the_text_is(text: str):
     stream = StreamedMarkdown()

@@ -38,6 +38,7 @@ def typed(width: int, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [60, pytest.param(90, marks=pytest.mark.long)])
 def test_a_row_of_a_table_fits_the_terminal_and_what_is_to_be_typed_is_whole(width: int, tmp_path: Path) -> None:
     lines = typed(width, tmp_path)
@@ -151,6 +152,7 @@ def test_an_answer_is_printed_while_it_streams_and_once_and_stays_when_it_is_int
     assert "first half  [stopped]\n" in terminal.close()
 
 
+@pytest.mark.slow
 def test_calls_approvals_and_errors_are_printed_once_where_they_happen(terminal: Terminal) -> None:
     cells = """
 answers = [call("look", city="Oslo"), ["It ", "is 9."], RuntimeError("boom")]

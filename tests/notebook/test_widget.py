@@ -397,6 +397,7 @@ def test_the_mark_of_a_hidden_secret_in_another_value_is_asked_again(view: LiveV
     assert view.snapshot["cards"][0]["again"] == 1
 
 
+@pytest.mark.slow
 def test_a_call_of_a_megabyte_is_short_on_its_card_and_whole_when_the_page_asks(view: LiveView, wire: Wire):
     schema = {"properties": {"note": {"type": "string", "description": "d" * 50_000}, "amount": {"type": "integer"}}}
     for number in range(200):

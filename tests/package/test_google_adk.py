@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 COURSE = """
 import adk_nb
 adk_nb.stand_in_for_google_adk()
@@ -59,6 +61,7 @@ def run(code: str, path: Path | None = None) -> subprocess.CompletedProcess[str]
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, env=env)
 
 
+@pytest.mark.slow
 def test_the_code_of_a_course_runs_and_hears_once_what_it_runs_on():
     done = run(COURSE)
 
@@ -114,6 +117,7 @@ print(NotFoundError("no such table").message, ToolExecutionError("slow", ToolErr
 """
 
 
+@pytest.mark.slow
 def test_names_that_google_adk_has_at_other_paths_are_there_too():
     done = run(NEIGHBOURS)
 

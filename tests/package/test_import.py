@@ -27,6 +27,7 @@ def test_the_package_itself_loads_nothing_heavy():
     assert loaded_by("import adk_nb; dir(adk_nb); adk_nb.__version__", HEAVY) == []
 
 
+@pytest.mark.slow
 def test_a_face_loads_nothing_before_a_name_is_used():
     rooms = (
         *"agents artifacts auth code_executors engines events memory models notebook planners sessions tools".split(),  # noqa: SIM905
@@ -36,6 +37,7 @@ def test_a_face_loads_nothing_before_a_name_is_used():
     assert loaded_by("\n".join(f"import adk_nb.{room}; dir(adk_nb.{room})" for room in rooms), HEAVY) == []
 
 
+@pytest.mark.slow
 def test_the_runtime_needs_no_notebook_and_no_optional_package():
     without = tuple(name for name in LIGHT if name not in ("google.genai", "httpx2"))  # the one loads the other
 
@@ -46,6 +48,7 @@ def test_running_async_work_needs_no_content_types():
     assert loaded_by("from adk_nb import run", ("google.genai", "pydantic")) == []
 
 
+@pytest.mark.slow
 def test_a_schema_is_checked_without_the_grammar_of_a_format_which_still_works_for_others():
     check = "from adk_nb.tools.json_arguments import JsonArguments\n"
     check += "assert JsonArguments({'type': 'integer'}, '').error_message('x')"

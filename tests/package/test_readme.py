@@ -58,6 +58,7 @@ NAMES = {
 }
 
 
+@pytest.mark.slow
 def test_the_python_blocks_run_one_after_the_other(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
@@ -108,6 +109,7 @@ def test_what_readme_and_make_open_first_is_the_notebook_to_start_with():
     ]
 
 
+@pytest.mark.slow
 def test_a_newcomer_succeeds_in_a_plain_ipython(tmp_path: Path):
     smoke = ROOT / "tests" / "package" / "smoke.ipy"
     ended = subprocess.run([sys.executable, "-m", "IPython", str(smoke)], cwd=tmp_path, capture_output=True, text=True)

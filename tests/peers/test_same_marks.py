@@ -24,6 +24,7 @@ def told(python: str, package: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scene", RECORDED)
 def test_the_same_marks_in_the_same_order_as_google_adk(scene: str):
     assert told(sys.executable, "adk_nb")[scene] == RECORDED[scene]

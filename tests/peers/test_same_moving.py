@@ -26,6 +26,7 @@ def told(python: str, package: str) -> dict[str, Any]:
     return json.loads(done.stdout.splitlines()[-1])
 
 
+@pytest.mark.slow
 @each("scene", RECORDED)
 def test_a_snippet_gives_the_same_as_on_google_adk(scene: str):
     assert told(sys.executable, "adk_nb")[scene] == RECORDED[scene]

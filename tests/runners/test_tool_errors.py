@@ -287,6 +287,7 @@ def test_what_a_thread_has_finished_counts_although_another_call_has_just_ended_
     assert isinstance(agent.error, ValueError) and agent.stored().state == {"stamped": True}
 
 
+@pytest.mark.slow
 def test_two_hundred_calls_at_once():
     ns: list[int] = []
 

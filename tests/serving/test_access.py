@@ -19,6 +19,7 @@ def served(serve) -> Served:
     return serve(Agent(name="clerk", model=ScriptedLlm("Hello.")))
 
 
+@pytest.mark.slow
 def test_a_request_without_the_token_gets_one_line_and_nothing_else(served: Served):
     for headers in (
         {},

@@ -85,6 +85,7 @@ class Point:
 Pair = collections.namedtuple("Pair", "a b")
 
 
+@pytest.mark.slow
 @each(
     "value, response",
     [
@@ -363,6 +364,7 @@ HOSTILE: dict[str, Callable[[], Any]] = {
 }
 
 
+@pytest.mark.slow
 @each("make", HOSTILE.values())
 def test_no_result_ends_the_run(make: Callable[[], Any]):
     response = told(make)
@@ -469,6 +471,7 @@ def test_a_generator_that_raises_is_a_tool_that_raises():
     assert told(raising_items) == {"error": "ValueError: half way"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "size"),
     [
@@ -577,6 +580,7 @@ def test_any_value_becomes_json_that_reads_back_equal(value: Any):
     assert again.get_function_responses()[0].response == response
 
 
+@pytest.mark.slow
 @hypothesis.settings(suppress_health_check=[hypothesis.HealthCheck.too_slow])
 @hypothesis.given(st.lists(VALUES, min_size=1, max_size=3))
 def test_any_value_a_tool_returns_is_the_same_live_as_after_a_reload_and_the_run_goes_on(values: list[Any]):
