@@ -67,11 +67,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: next((at for at, path in enumerate(FIRST) if item.nodeid.startswith(path)), len(FIRST)))
 
 
+@pytest.hookimpl(optionalhook=True)  # absent under `-p no:xdist`
 def pytest_xdist_auto_num_workers() -> int:
     """One more than processors: who waits for a kernel or a page leaves its own to others."""
     return (os.cpu_count() or 1) + 1
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
