@@ -227,7 +227,8 @@ def test_a_call_whose_tool_the_agent_has_no_more_runs_only_if_that_is_said(shell
         assert "clerk has no tool pay any more" in shell.fails(line)
     assert "%confirm --old" in shell.fails("%confirm --yes") and "%confirm --no" in shell.printed
     assert shell.names["paid"] == []
-    assert "clerk has no tool pay any more" in str(shell.cell("%confirm"))
+    listed = str(shell.cell("%confirm"))
+    assert "clerk has no tool pay any more" in listed and "%confirm --old" in listed
     assert shell.cell("%confirm --old").text == "Done."
     assert shell.names["paid"] == [5]
 
