@@ -270,7 +270,9 @@ class Desk:
 
     def wait_in(self, view: RunView, open_: Iterable[Interrupt]) -> None:
         """Note all interrupts that are open after a turn in `view`."""
-        self._views = {one.id: self._views.get(one.id) or (view,) for one in open_ if one.has_card}
+        self._views = {
+            interrupt.id: self._views.get(interrupt.id) or (view,) for interrupt in open_ if interrupt.has_card
+        }
 
     def answered(self, verdicts: Mapping[str, Verdict], view: RunView) -> list[RunView]:
         """Note that interrupts were answered in `view`, and mark their cards in other views; returns these."""

@@ -53,9 +53,9 @@ def find(open_: Sequence[Interrupt], which: Any, session: str, noun: str = "inte
     if isinstance(which, bool):  # True == 1, but a yes is not a number
         matches = []
     elif which is not None:
-        matches = [one for one in open_ if which in (one.number, str(one.number), one.id)]
-        matches = matches or [one for one in open_ if which in one.answer_ids]
-        matches = matches or [one for one in open_ if which in one.names]
+        matches = [item for item in open_ if which in (item.number, str(item.number), item.id)]
+        matches = matches or [item for item in open_ if which in item.answer_ids]
+        matches = matches or [item for item in open_ if which in item.names]
     if not matches:
         raise InputError(f"no {noun} {which!r} is open; it was answered already, or never existed{hint}")
     if len(matches) == 1 and not (matches[0].in_doubt and (which is None or which in matches[0].names)):

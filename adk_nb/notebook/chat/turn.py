@@ -153,9 +153,8 @@ class TurnRunner:
         try:
             return run_to_end(self.send(text, turn, self.view_of(text, turn)))
         except PendingError:  # running a cell again clears its output, and the cards in it
-            open_ = sync.run(self.desk.interrupts())
-            on_cards = [one.id for one in open_ if self.desk.is_on_card(one) and not one.is_question]
-            self.draw_cards(on_cards)
+            on_cards = filter(self.desk.is_on_card, sync.run(self.desk.interrupts()))
+            self.draw_cards([interrupt.id for interrupt in on_cards if not interrupt.is_question])
             raise
 
     async def send(
@@ -463,7 +462,8 @@ class TurnRunner:
         """As `open_box`, without the wait, and also while a turn is under way."""
         clicks = self._clicks_on(box.shown)
         box.open(await self.conversation.loaded(), clicks)
-        if keys := [one.id for one in await self.desk.interrupts() if self.desk.is_on_card(one)]:
+        on_cards = filter(self.desk.is_on_card, await self.desk.interrupts())
+        if keys := [interrupt.id for interrupt in on_cards]:
             await self.desk.draw(keys, box.shown, clicks)
 
     async def send_in_box(self, text: str, box: ChatBoxView, turn: TurnOptions) -> Reply:

@@ -120,7 +120,7 @@ def call_line(tool: str, args: Mapping[str, Any], schema: Schema | None = None) 
 def arguments_line(args: Mapping[str, Any], schema: Schema | None = None) -> str:
     """`order="17", amount=250.0`; an argument that the tool does not have is marked."""
     arguments = displayed_call("", args, schema).arguments
-    return ", ".join(f"{one.name}={one.text}" + (f" ({one.note})" if one.note else "") for one in arguments)
+    return ", ".join(f"{item.name}={item.text}" + (f" ({item.note})" if item.note else "") for item in arguments)
 
 
 def _ordered(args: Mapping[str, Any], schema: Schema | None) -> list[str]:

@@ -260,10 +260,10 @@ def conversation_document(turns: Sequence[ReplyView]) -> Document:
         notices += new
         question = one_line(question_text(turn.question, turn.events), _MAX_CHARS)
         sender = (sender_of(turn.events[0]) if turn.events else "") or "you"
-        asked = [plain(Text(f"{sender} > {question}")), rich(Text((Span(f"{sender}:", "strong"), f" {question}")))]
+        speaker = [plain(Text(f"{sender} > {question}")), rich(Text((Span(f"{sender}:", "strong"), f" {question}")))]
         blocks = _reply_blocks(turn, turn.history, (), new, typed=False)
         forms = [Only(("text/plain", "text/markdown"), blocks), in_html(Section(blocks))]
-        sections.append(Section((*(asked if question else []), rich(Heading(f"{turn.heading}:")), *forms)))
+        sections.append(Section((*(speaker if question else []), rich(Heading(f"{turn.heading}:")), *forms)))
     return Document(tuple(sections))
 
 
