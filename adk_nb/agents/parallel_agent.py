@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing
 from copy import deepcopy
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 from pydantic import Field
@@ -23,6 +24,20 @@ from adk_nb.sessions.state import State, apply_delta
 from adk_nb.wire import replace_fields
 
 logger = logging.getLogger(__name__)
+
+
+@dataclass
+class _Lane:
+    """One of the agents, on its branch."""
+
+    name: str
+    """The last step of the branch: the agent's name, or `name#2` for the second of that name."""
+    agent: BaseAgent
+    ctx: InvocationContext
+    asker: BaseAgent | None
+    """The agent in it whose call the user's message answers."""
+    writes: dict[str, Any] = field(default_factory=dict[str, Any])
+    """What it wrote to the state, if that is isolated."""
 
 
 class ParallelAgent(BaseAgent):
@@ -44,129 +59,119 @@ class ParallelAgent(BaseAgent):
     in the list counts. False: they share the state, and see each write once it is stored."""
 
     async def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        lanes = self._lanes()
-        contexts: dict[str, InvocationContext] = {}
-        for lane, agent in lanes.items():
-            step, schema = f"{self.name}.{lane}", agent.state_schema or ctx.state_schema
-            branch = f"{ctx.branch}.{step}" if ctx.branch else step
-            contexts[lane] = lane_ctx = replace_fields(ctx, branch=branch, agent=agent, state_schema=schema)
-            if self.isolate_state:
-                # The events stay shared; only the state is a copy.
-                lane_ctx.session = ctx.session.model_copy(update={"state": _copy_of(ctx.session.state)})
-        writes: dict[str, dict[str, Any]] = {lane: {} for lane in lanes}
-        askers = {lane: asker_in(agent, contexts[lane]) for lane, agent in lanes.items()}
+        lanes = self._lanes(ctx)
         is_resumed = ctx.checkpoints is not None and ctx.checkpoints.state_of(self, ctx.branch) is not None
-        if is_resumed or any(askers.values()):
-            self._restore(ctx, contexts, writes)
+        if is_resumed or any(lane.asker for lane in lanes):
+            self._restore(ctx, lanes)
         elif ctx.is_resumable:
             yield checkpoint(ctx, self.name)
         # All start; after an answer only the agent that asked, and the unfinished ones.
-        started = [lane for lane in lanes if is_resumed or askers[lane]] or list(lanes)
-        runs = {lane: ChildRun(contexts[lane], lanes[lane], askers[lane], is_resumed=is_resumed) for lane in started}
-        if is_resumed and any(run.escalates_itself or self._ends_after(run) for run in runs.values()):
-            # One of them had stopped the others before the interruption.
-            runs = {lane: run for lane, run in runs.items() if askers[lane]}
-        async with aclosing(self._merged_events(contexts, runs, writes)) as events:
-            async for event in events:
-                yield event
-        if self.isolate_state and (winners := self._settled_state(ctx, writes)):
+        started = [lane for lane in lanes if is_resumed or lane.asker] or lanes
+        runs = {
+            lane.name: (lane, ChildRun(lane.ctx, lane.agent, lane.asker, is_resumed=is_resumed)) for lane in started
+        }
+        # One of them had stopped the others before the interruption.
+        is_over = is_resumed and any(run.escalates_itself or self._ends_after(run) for _, run in runs.values())
+        running: ParallelStreams[str] = ParallelStreams(self.max_concurrency)
+        for name, (lane, run) in runs.items():
+            if lane.asker or not is_over:
+                running.start(name, run.events())
+        async with aclosing(running.merged()) as merged:
+            async for name, item in merged:
+                lane, run = runs[name]
+                if isinstance(item, Event):
+                    run.record(item)
+                    yield item
+                    # After the yield: now the event is stored.
+                    if self.isolate_state and (delta := item.actions.state_delta) and not item.partial:
+                        state = lane.ctx.session.state
+                        # An equal value is the agent's own object, which it may still change: do not replace it.
+                        changed = {key: deepcopy(value) for key, value in delta.items() if state.get(key) != value}
+                        apply_delta(state, changed)
+                        lane.writes |= delta
+                    # At once. An escalation of an agent below first ends the agent that contains it.
+                    if run.escalates_itself:
+                        break
+                elif item.error:
+                    for event in self._failed(lane, item.error):
+                        yield event
+                elif self._ends_after(run):
+                    break
+        if self.isolate_state and (winners := _winners(lanes, ctx.session.state)):
             yield Event(author=self.name, branch=ctx.branch, actions=EventActions(state_delta=winners))
 
-    def _lanes(self) -> dict[str, BaseAgent]:
-        """The agents by the last step of their branch: the name, or `name#2` for the second of that name."""
-        lanes: dict[str, BaseAgent] = {}
+    def _failed(self, lane: _Lane, error: BaseException) -> Iterator[Event]:
+        """The events of a failed agent, if the others continue."""
+        if self.on_error == "cancel" or not isinstance(error, Exception):
+            raise error
+        yield from failure_events(lane.ctx, error)
+        if lane.ctx.is_resumable:
+            yield ended(lane.ctx, lane.agent.name)
+
+    def _lanes(self, ctx: InvocationContext) -> list[_Lane]:
+        lanes: list[_Lane] = []
         count = Counter[str]()
         for agent in self.sub_agents:
             count[agent.name] += 1
             number = count[agent.name]
-            lanes[agent.name if number == 1 else f"{agent.name}#{number}"] = agent
+            name = agent.name if number == 1 else f"{agent.name}#{number}"
+            step, schema = f"{self.name}.{name}", agent.state_schema or ctx.state_schema
+            branch = f"{ctx.branch}.{step}" if ctx.branch else step
+            own = replace_fields(ctx, branch=branch, agent=agent, state_schema=schema)
+            if self.isolate_state:
+                # The events stay shared; only the state is a copy, except of `temp:` values, which may be impossible
+                # to copy, such as a lock.
+                state = {
+                    key: value if key.startswith(State.TEMP_PREFIX) else deepcopy(value)
+                    for key, value in dict(ctx.session.state).items()
+                }
+                own.session = ctx.session.model_copy(update={"state": state})
+            lanes.append(_Lane(name, agent, own, asker_in(agent, own)))
         return lanes
-
-    async def _merged_events(
-        self, contexts: dict[str, InvocationContext], runs: dict[str, ChildRun], writes: dict[str, dict[str, Any]]
-    ) -> AsyncGenerator[Event, None]:
-        running: ParallelStreams[str] = ParallelStreams(self.max_concurrency)
-        for lane, run in runs.items():
-            running.start(lane, run.events())
-        async with aclosing(running.merged()) as merged:
-            async for lane, item in merged:
-                if isinstance(item, Event):
-                    runs[lane].record(item)
-                    yield item
-                    # After the yield: now the event is stored.
-                    if self.isolate_state and (delta := item.actions.state_delta) and not item.partial:
-                        state = contexts[lane].session.state
-                        # An equal value is the agent's own object, which it may still change: do not replace it.
-                        changed = {key: deepcopy(value) for key, value in delta.items() if state.get(key) != value}
-                        apply_delta(state, changed)
-                        writes[lane] |= delta
-                    # At once. An escalation of an agent below first ends the agent that contains it.
-                    if runs[lane].escalates_itself:
-                        break
-                elif item.error:
-                    for event in self._failed(contexts[lane], item.error):
-                        yield event
-                elif self._ends_after(runs[lane]):
-                    break
 
     def _ends_after(self, run: ChildRun) -> bool:
         """True if the end of one agent stops the others."""
         return False
 
-    def _restore(
-        self, ctx: InvocationContext, contexts: dict[str, InvocationContext], writes: dict[str, dict[str, Any]]
-    ) -> None:
+    def _restore(self, ctx: InvocationContext, lanes: list[_Lane]) -> None:
         """Restore the state that each agent had, without the writes of the others since the start."""
         if not self.isolate_state:
             return
-        # The events before the current run of these agents, and those since.
         events, block = history_of(ctx.session).events, f"{ctx.branch}.{self.name}" if ctx.branch else self.name
-        index = len(events)
-        while index and (
-            _answers(last := events[index - 1]) or last.author == self.name or is_under(last.branch, block)
-        ):
-            index -= 1
-        earlier, since = events[:index], events[index:]
-        for lane, lane_ctx in contexts.items():
-            for event in since:
-                if is_under(event.branch, lane_ctx.branch):
-                    writes[lane] |= event.actions.state_delta
-        written_keys = {key for event in since for key in event.actions.state_delta}
+        # The first event of the current run of these agents; answers of the user may be among theirs.
+        start = len(events)
+        while start:
+            event = events[start - 1]
+            answers = event.author == "user" and (event.isolation_scope is not None or event.get_function_responses())
+            if not (answers or event.author == self.name or is_under(event.branch, block)):
+                break
+            start -= 1
+        for lane in lanes:
+            for event in events[start:]:
+                if is_under(event.branch, lane.ctx.branch):
+                    lane.writes |= event.actions.state_delta
+        written_keys = {key for event in events[start:] for key in event.actions.state_delta}
         earlier_values = {
             key: delta[key]
-            for event in earlier
+            for event in events[:start]
             if (delta := event.actions.state_delta)
             for key in written_keys & {*delta}
         }
-        for lane, lane_ctx in contexts.items():
-            apply_delta(lane_ctx.session.state, deepcopy(earlier_values | writes[lane]))
-
-    def _failed(self, lane_ctx: InvocationContext, error: BaseException) -> Iterator[Event]:
-        """The events of a failed agent, if the others continue."""
-        if self.on_error == "cancel" or not isinstance(error, Exception):
-            raise error
-        yield from failure_events(lane_ctx, error)
-        if lane_ctx.is_resumable:
-            yield ended(lane_ctx, lane_ctx.agent.name)
-
-    def _settled_state(self, ctx: InvocationContext, writes: dict[str, dict[str, Any]]) -> dict[str, Any]:
-        """Values to set where several agents wrote a key: those of the last agent in the list."""
-        lanes_by_key: dict[str, list[str]] = {}
-        for lane, delta in writes.items():
-            for key in delta:
-                lanes_by_key.setdefault(key, []).append(lane)
-        winners: dict[str, Any] = {}
-        for key, lanes in lanes_by_key.items():
-            if len(lanes) > 1:
-                logger.warning("agents %s all wrote %r; the value of %s counts", ", ".join(lanes), key, lanes[-1])
-                winners[key] = writes[lanes[-1]][key]
-        return {key: value for key, value in winners.items() if ctx.session.state.get(key) != value}
+        for lane in lanes:
+            apply_delta(lane.ctx.session.state, deepcopy(earlier_values | lane.writes))
 
 
-def _copy_of(state: dict[str, Any]) -> dict[str, Any]:
-    """A deep copy, except of `temp:` values, which may be impossible to copy, such as a lock."""
-    return {key: value if key.startswith(State.TEMP_PREFIX) else deepcopy(value) for key, value in dict(state).items()}
-
-
-def _answers(event: Event) -> bool:
-    return event.author == "user" and (event.isolation_scope is not None or bool(event.get_function_responses()))
+def _winners(lanes: list[_Lane], state: dict[str, Any]) -> dict[str, Any]:
+    """Values to set where several agents wrote a key: those of the last agent in the list."""
+    lanes_by_key: dict[str, list[_Lane]] = {}
+    for lane in lanes:
+        for key in lane.writes:
+            lanes_by_key.setdefault(key, []).append(lane)
+    winners: dict[str, Any] = {}
+    for key, writers in lanes_by_key.items():
+        if len(writers) > 1:
+            last = writers[-1]
+            names = ", ".join(lane.name for lane in writers)
+            logger.warning("agents %s all wrote %r; the value of %s counts", names, key, last.name)
+            winners[key] = last.writes[key]
+    return {key: value for key, value in winners.items() if state.get(key) != value}

@@ -162,7 +162,6 @@ class ResumedCalls:
         # The journal knows which calls ran before the interruption.
         await load_attempts(ctx, calls)
         deferred_tools = {name for name, tool in tools.items() if tool.runs_task or tool.runs_last}
-        is_over = False
         while calls:
             progress = Progress(ctx, run_calls(ctx, self._spec, calls, tools))
             async with aclosing(progress.events()) as events:
@@ -170,10 +169,19 @@ class ResumedCalls:
                     yield event
             for event in progress.outcome.events:
                 yield event
-            is_over = progress.outcome.ends_turn()
+            if progress.outcome.ends_turn():
+                return
             # Calls that waited behind a task or a transfer run once that has ended.
-            calls = [] if is_over else queued_calls(ctx, deferred_tools)
-        self.ends_turn = is_over or not await self._asks_model(bool(nested_calls))
+            calls = queued_calls(ctx, deferred_tools)
+        # The model is asked if all calls have results, and no concurrent run asks it.
+        open_ids = calls_with_interrupts(ctx)
+        if open_ids and (not await catch_up(ctx) or history_of(ctx.session).calls.without_result(open_ids)):
+            return
+        # google-adk 2.13: in a resumable app the model is asked once all long-running calls have a result.
+        if ctx.is_resumable and self._awaits_results() and (not await catch_up(ctx) or self._awaits_results()):
+            return
+        # Several runs may answer interrupts of the same step: only the first asks the model.
+        self.ends_turn = bool(nested_calls) and not await is_first_to_continue(ctx)
 
     def _missing_request(self) -> Event | None:
         """The approval request that was still to be sent when the run was interrupted after its results."""
@@ -206,18 +214,6 @@ class ResumedCalls:
             for key in missing_ids
         }
         return request_event(self._spec.name, ctx.branch, calls, needed)
-
-    async def _asks_model(self, has_nested: bool) -> bool:
-        """True if all calls have results, and no concurrent run asks the model."""
-        ctx = self._ctx
-        open_ids = calls_with_interrupts(ctx)
-        if open_ids and (not await catch_up(ctx) or history_of(ctx.session).calls.without_result(open_ids)):
-            return False
-        # google-adk 2.13: in a resumable app the model is asked once all long-running calls have a result.
-        if ctx.is_resumable and self._awaits_results() and (not await catch_up(ctx) or self._awaits_results()):
-            return False
-        # Several runs may answer interrupts of the same step: only the first asks the model.
-        return not has_nested or await is_first_to_continue(ctx)
 
     def _awaits_results(self) -> bool:
         """True if a long-running call of the agent in this run has no result at all, not even a first one."""

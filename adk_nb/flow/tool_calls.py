@@ -135,6 +135,15 @@ async def _run_concurrently(
 
     If one raises, returns the results so far and its error.
     """
+
+    async def run_after(call: types.FunctionCall, earlier: set[_Task], equal: set[_Task]) -> CallResult:
+        """Run a call behind `earlier` ones, and behind `equal` ones, whose results decide whether it is made."""
+        await asyncio.wait(earlier | equal)
+        # An earlier call has not ended: this call stays open, and `queued_calls` runs it later.
+        if any(task.cancelled() or task.exception() or task.result().has_nested_interrupt for task in earlier):
+            return CallResult(None, no_actions(), has_nested_interrupt=True)
+        return await run_call(ctx, spec, call, tools)
+
     # Stable: those that run last are behind the others.
     called = [(index, call, tools.get(call.name or "")) for index, call in enumerate(calls)]
     called.sort(key=lambda item: item[2] is not None and item[2].runs_last)
@@ -148,7 +157,7 @@ async def _run_concurrently(
             earlier = set(tasks.values())
         equal = {tasks[number] for number in repetition.equal_siblings(calls, index, tool) if number in tasks}
         is_first = not (earlier or equal)
-        work = run_call(ctx, spec, call, tools) if is_first else _run_after(earlier, equal, ctx, spec, call, tools)
+        work = run_call(ctx, spec, call, tools) if is_first else run_after(call, earlier, equal)
         tasks[index] = asyncio.ensure_future(work)
         task_in_progress = {tasks[index]} if is_task else task_in_progress
     ordered = [tasks[index] for index in range(len(calls))]
@@ -164,22 +173,6 @@ async def _run_concurrently(
         if isinstance(outcome, BaseException) and task not in cancelled
     ]
     return [outcome for outcome in outcomes if isinstance(outcome, CallResult)], failed[0] if failed else None
-
-
-async def _run_after(
-    earlier: set[_Task],
-    equal: set[_Task],
-    ctx: InvocationContext,
-    spec: LlmSpec,
-    call: types.FunctionCall,
-    tools: Tools,
-) -> CallResult:
-    """Run a call behind `earlier` ones, and behind those that are `equal`: their results decide whether it is made."""
-    await asyncio.wait(earlier | equal)
-    # An earlier call has not ended: this call stays open, and `queued_calls` runs it later.
-    if any(task.cancelled() or task.exception() or task.result().has_nested_interrupt for task in earlier):
-        return CallResult(None, no_actions(), has_nested_interrupt=True)
-    return await run_call(ctx, spec, call, tools)
 
 
 def _merge_results(ctx: InvocationContext, spec: LlmSpec, results: list[CallResult]) -> Event | None:

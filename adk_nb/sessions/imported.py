@@ -83,7 +83,7 @@ class _Requests:
         if not isinstance(state, dict):
             return state
         scrubbed = {key: self._scrub_state(value) for key, value in cast(dict[str, Any], state).items()}
-        # Recognized by their keys: here the run of a node, below the state of a graph. See `workflow.run_state`.
+        # Recognized by their keys: here the run of a node, below the state of a graph. See `workflow.node_run`.
         asked, answers = scrubbed.get("asked"), scrubbed.get("answers")
         if isinstance(asked, list) and isinstance(answers, dict) and {"held", "let"} <= scrubbed.keys():
             questions = [key for key in cast(list[Any], asked) if not self._is_gate(key)]

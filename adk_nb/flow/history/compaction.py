@@ -73,8 +73,18 @@ class Compaction:
                 new.append(event)
         new.reverse()
         if len({event.invocation_id for event in new if event.invocation_id}) >= self.interval:
-            overlapping = _overlapping_events(new[0], ctx.session.events, self.overlap)
-            events = [*(event for event in overlapping if id(event) not in waiting), *new]
+            # Besides, the events before in the first invocation and in `overlap` invocations before it.
+            first, earlier = new[0], newest_first(ctx.session.events, len(ctx.session.events))
+            while next(earlier, first) is not first:
+                pass
+            overlapping, invocations = list[Event](), {first.invocation_id}
+            for event in earlier:
+                if event.isolation_scope == first.isolation_scope and not event.actions.compaction:
+                    if event.invocation_id not in invocations and len(invocations) > self.overlap:
+                        break
+                    invocations.add(event.invocation_id)
+                    overlapping.append(event)
+            events = [*(event for event in reversed(overlapping) if id(event) not in waiting), *new]
             await self._compact(ctx, events[: _safe_cut(events, len(events), _newest_invocation(ctx.session))])
 
     def _is_too_long(self, ctx: InvocationContext, agent: str, author: str | None) -> bool:
@@ -196,23 +206,6 @@ def _waiting_events(ctx: InvocationContext) -> set[int]:
         if exchange.waiting
         for event in (exchange.call, *exchange.responses)
     }
-
-
-def _overlapping_events(first: Event, events: Sequence[Event], overlap: int) -> list[Event]:
-    """Events before `first` in its invocation and in `overlap` invocations before it, without summaries."""
-    overlapping: list[Event] = []
-    invocations = {first.invocation_id}
-    earlier = newest_first(events, len(events))
-    # Skip the events after `first`.
-    while next(earlier, first) is not first:
-        pass
-    for event in earlier:
-        if event.isolation_scope == first.isolation_scope and not event.actions.compaction:
-            if event.invocation_id not in invocations and len(invocations) > overlap:
-                break
-            invocations.add(event.invocation_id)
-            overlapping.append(event)
-    return overlapping[::-1]
 
 
 def _newest_invocation(session: Session) -> str:

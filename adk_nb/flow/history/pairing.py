@@ -109,11 +109,7 @@ class PairedHistory:
                     placed = [*siblings[:position], part, *siblings[position:]]
                     contents[index] = types.Content(role="user", parts=placed)
                 else:
-                    contents.insert(index, types.Content(role="user", parts=[part]))
-                    for indexes in (self._answers, self._open):
-                        for other_key, other_index in indexes.items():
-                            if other_index >= index:
-                                indexes[other_key] = other_index + 1
+                    self._insert(index, types.Content(role="user", parts=[part]))
                 self._answers[key] = index
             elif (earlier_index := self._answers.get(key)) is not None:
                 placed = [
@@ -130,6 +126,13 @@ class PairedHistory:
             placed = [*(contents[newest_index].parts or ()), *other_parts]
             contents[newest_index] = types.Content(role="user", parts=placed)
         self._hidden = (newest_index + 1, len(contents))
+
+    def _insert(self, index: int, content: types.Content) -> None:
+        self._contents.insert(index, content)
+        for indexes in (self._answers, self._open):
+            for key, other_index in indexes.items():
+                if other_index >= index:
+                    indexes[key] = other_index + 1
 
 
 def is_meaningful(part: types.Part) -> bool:

@@ -1,5 +1,6 @@
 """Send to the model of a live conversation: its settings, the user's messages and audio, tool results."""
 
+from functools import partial
 from itertools import count
 from typing import Any
 
@@ -37,7 +38,7 @@ class LiveSender:
     """Sends the requests of the queue, over one connection after the other."""
 
     def __init__(self, ctx: InvocationContext, spec: LlmSpec, queue: LiveRequestQueue, inbox: Inbox) -> None:
-        self.streams = LiveStreams(self._send_streamed)
+        self.streams = LiveStreams(partial(self.send_results, is_streamed=True))
         self.recording = LiveRecording(ctx)
         self._ctx, self._spec, self._queue, self._inbox = ctx, spec, queue, inbox
         self._unsent: LiveRequest | None = None
@@ -59,16 +60,13 @@ class LiveSender:
         for result in held_results:
             self._queue.send(result)
 
-    def send_results(self, content: types.Content) -> None:
-        """Send the results of calls."""
-        self._queue.send(_ToolResults(content=content, conversation=self._conversation))
-
-    def _send_streamed(self, content: types.Content) -> None:
-        result = _ToolResults(content=content, partial=True, conversation=self._conversation)
-        if self._held_results is None:
-            self._queue.send(result)
-        else:
+    def send_results(self, content: types.Content, *, is_streamed: bool = False) -> None:
+        """Send the results of calls; one that a tool streams waits while it is held back."""
+        result = _ToolResults(content=content, partial=is_streamed, conversation=self._conversation)
+        if is_streamed and self._held_results is not None:
             self._held_results.append(result)
+        else:
+            self._queue.send(result)
 
     def restart(self) -> None:
         """Begin a new conversation: messages so far are in its history, and are not sent again."""
