@@ -17,7 +17,7 @@ def magics_json() -> str:
 
 
 def _magic(grammar: Grammar) -> dict[str, Any]:
-    options = {token: _option(option) for option in grammar.options for token in option.spellings}
+    options = {token: _option(option) for option in grammar.all_options for token in option.spellings}
     return {"body": grammar.body, "text": grammar.takes_text, "options": options}
 
 
@@ -129,6 +129,6 @@ def _line(grammar: Grammar) -> list[Rule]:
 
 def _any(grammar: Grammar, *, value: bool | None = None) -> str:
     """The spellings of its options, the longest first; of those alone that need a value, or need none."""
-    options = [option for option in grammar.options if value is None or option.needs_value is value]
+    options = [option for option in grammar.all_options if value is None or option.needs_value is value]
     names: Iterable[str] = (token for option in options for token in option.spellings)
     return "|".join(sorted(names, key=len, reverse=True)) or "(?!)"

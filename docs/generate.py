@@ -21,7 +21,7 @@ from adk_nb.notebook.magics.config import AdkNb  # noqa: E402
 from docs.editor_grammars import cells_tmlanguage, magics_json  # noqa: E402
 
 PURPOSES = {
-    "panels": "the hook for panels of your own",
+    "extensions": "the doors for packages of your own",
     "notebook": "magics, chats, the live view",
     "serving": "an agent as an HTTP service",
     "evaluation": "cases and scores; HTTP workflows; spans",
@@ -136,7 +136,7 @@ def _floor(rooms: list[str], top: int) -> str:
 
 def _settings() -> list[tuple[str, Any]]:
     """Return the settings of `%config AdkNb`, by name."""
-    return sorted(AdkNb.class_own_traits(config=True).items())
+    return sorted(AdkNb().traits(config=True).items())
 
 
 def _table_cell(text: str) -> str:

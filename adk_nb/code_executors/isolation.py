@@ -139,6 +139,13 @@ def available(*, sandbox: bool = False) -> Isolation:
     return next(filter(_works, _sandboxes() if sandbox else _candidates()), NONE)
 
 
+def strictest() -> Level:
+    """The strictest level that works on this machine."""
+    if available(sandbox=True):
+        return "sandbox"
+    return "processes" if available() else "none"
+
+
 def select_isolation(level: Level, executor: str) -> Isolation:
     """Select the isolation for an executor.
 

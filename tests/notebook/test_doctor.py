@@ -16,7 +16,8 @@ from adk_nb.code_executors import isolation
 from adk_nb.models import OpenAILlm
 from adk_nb.models.default_model import GEMINI_MODEL
 from adk_nb.notebook.magics import doctor
-from adk_nb.notebook.magics.doctor import Finding, findings
+from adk_nb.notebook.magics.doctor import findings
+from adk_nb.notebook.magics.output import Finding
 from tests.notebook.conftest import Shell
 from tests.support.http_service import Service
 
@@ -31,7 +32,7 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def findings_by_topic(shell: Shell) -> dict[str, Finding]:
     magics = shell.ip.magics_manager.registry["AdkMagics"]
-    return {finding.topic: finding for finding in findings(shell.ip, magics.settings)}
+    return {finding.topic: finding for finding in findings(magics)}
 
 
 def test_it_is_a_table_of_findings_with_what_to_type(shell: Shell):

@@ -227,7 +227,7 @@ def test_what_it_means_to_call_a_tool_again_is_said_on_the_line(shell: Shell) ->
 
 
 def test_the_line_and_the_decorator_take_the_same_options() -> None:
-    line = {option.name.replace("-", "_") for option in TOOL.options}
+    line = {option.name.replace("-", "_") for option in TOOL.all_options}
     decorator = {one.name for one in inspect.signature(tool).parameters.values() if one.kind is one.KEYWORD_ONLY}
 
     # A cell says the name before the options, describes in the docstring, and has no place for a credential.

@@ -10,7 +10,7 @@ import pytest
 from nbclient import NotebookClient
 from nbformat import NotebookNode
 
-from adk_nb.notebook.magics.catalog import MAGICS
+from adk_nb.notebook.registry import registry
 
 pytestmark = pytest.mark.kernel
 
@@ -78,7 +78,9 @@ CELLS = [
 
 
 def test_each_magic_is_here():
-    assert {name for name in MAGICS if any(cell.lstrip("%").startswith(name) for cell in CELLS)} == set(MAGICS)
+    assert {name for name in registry.magic_names if any(cell.lstrip("%").startswith(name) for cell in CELLS)} == {
+        *registry.magic_names
+    }
 
 
 def ignored(cell: str) -> str:

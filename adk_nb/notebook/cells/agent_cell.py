@@ -20,7 +20,6 @@ from adk_nb.notebook.cells.templates import Template, parse
 from adk_nb.notebook.view.document import Note
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.base_toolset import BaseToolset
 
 
 class CellAgent(LlmAgent):
@@ -28,17 +27,18 @@ class CellAgent(LlmAgent):
 
     _names: Names | None = PrivateAttr(default=None)
     _tool_names: tuple[str, ...] = PrivateAttr(default=())
-    _skills: Sequence[BaseToolset] = PrivateAttr(default=())
+    _added_tools: Sequence[Any] = PrivateAttr(default=())
+    """Tools of the options that extensions add."""
     _found_tools: list[Any] | None = PrivateAttr(default=None)
     """The list that the last lookup put into `tools`; another list there was assigned in Python."""
     _source: str = PrivateAttr(default="")
     _template: Template | None = PrivateAttr(default=None)
 
     def bind(
-        self, names: Names, tools: Sequence[str], template: Template | None, skills: Sequence[BaseToolset] = ()
+        self, names: Names, tools: Sequence[str], template: Template | None, added_tools: Sequence[Any] = ()
     ) -> Self:
-        """Look `tools` up in `names` from now on, beside `skills`, and use `template` as the instruction."""
-        self._skills = skills
+        """Look `tools` up in `names` from now on, beside `added_tools`, and use `template` as the instruction."""
+        self._added_tools = added_tools
         self._names, self._tool_names, self._found_tools = names, tuple(tools), self.tools
         self._source, self._template = str(self.instruction), template
         if template and template.attachments and not self.static_instruction:  # an instruction alone is text
@@ -75,7 +75,7 @@ class CellAgent(LlmAgent):
 
     def _look_up(self) -> None:
         if self._names and self.tools is self._found_tools:
-            self.tools = self._found_tools = [*self._names.tools_named(self._tool_names), *self._skills]
+            self.tools = self._found_tools = [*self._names.tools_named(self._tool_names), *self._added_tools]
 
     @property
     def cell_template(self) -> Template | None:

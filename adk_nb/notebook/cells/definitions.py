@@ -6,7 +6,6 @@ from collections.abc import Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from adk_nb.events.event import Event
@@ -45,6 +44,17 @@ class FieldValue:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AddedValue:
+    """An option that an extension adds to `%%agent`, as a cell has it."""
+
+    words: tuple[str, ...]
+    """As typed; empty for a flag."""
+    value: Any
+    option: Any
+    """Its `AgentOption`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class AgentDefinition:
     """One version of an agent."""
 
@@ -65,8 +75,8 @@ class AgentDefinition:
     model_object: BaseLlm | None = None
     """The model itself, where a variable was named."""
     tools: tuple[str, ...] = ()
-    skills: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    """Folders of its skills, by what the cell says."""
+    options: Mapping[str, AddedValue] = field(default_factory=dict[str, AddedValue])
+    """The options that extensions add, by name."""
     description: str = ""
     output_key: str | None = None
     max_iterations: int | None = None
@@ -97,7 +107,7 @@ class AgentDefinition:
                 self.kind, *self.members, str(self.max_concurrency), str(self.mode),
                 *(f"{key}={text}" for key, text in self.variables.items()),
                 *(f"{key}={field.text}" for key, field in sorted(self.fields.items())),
-                *(f"skills={folder}" for folder in self.skills),
+                *(f"{name}={word}" for name, added in self.options.items() for word in added.words or ("",)),
             ]
         )  # fmt: skip
 
@@ -110,8 +120,7 @@ class AgentDefinition:
         parts.append(f"model {self.model or self.default_model}")
         if self.tools:
             parts.append("tools " + ", ".join(self.tools))
-        if self.skills:
-            parts.append("skills " + ", ".join(self.skills))
+        parts += [f"{name} {', '.join(added.words)}".rstrip() for name, added in self.options.items()]
         if self.members:
             parts.append("agents " + ", ".join(self.members))
         if self.mode:
@@ -131,8 +140,12 @@ class AgentDefinition:
             changes.append(" ".join([body, *counts, "line" if len(signs) == 1 else "lines"]))
         if model := self.model_change(old):
             changes.append(model)
-        names = {"tools": (old.tools, self.tools), "skills": (tuple(old.skills), tuple(self.skills))}
-        changes += [f"{noun} {_names_changed(*pair)}" for noun, pair in names.items() if pair[0] != pair[1]]
+        if self.tools != old.tools:
+            changes.append(f"tools {_names_changed(old.tools, self.tools)}")
+        for name in dict.fromkeys([*old.options, *self.options]):
+            before, after = (of.options[name].words if name in of.options else None for of in (old, self))
+            if before != after:
+                changes.append(f"{name} {_names_changed(before or (), after or ())}")
         if self.kind == "llm" and self.members != old.members:
             changes.append(f"agents {_names_changed(old.members, self.members)}")
         changes += [f"{{{{{path}}}}}" for path, text in self.variables.items() if old.variables.get(path, text) != text]

@@ -4,7 +4,6 @@ import sys
 import threading
 from collections.abc import Callable, Mapping, MutableMapping
 from contextlib import suppress
-from dataclasses import dataclass
 from dataclasses import replace as updated
 from functools import wraps
 from pathlib import Path
@@ -13,8 +12,6 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import InputError, UserError
-from adk_nb.evaluation.cases import Case
-from adk_nb.evaluation.evaluation import Evaluation
 from adk_nb.models.default_model import default_model
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells import team_cell
@@ -30,11 +27,11 @@ from adk_nb.notebook.cells.definitions import (
 )
 from adk_nb.notebook.cells.names import Names
 from adk_nb.notebook.cells.session_store import events_label, label, owner
-from adk_nb.notebook.cells.skills import skill_notes, skill_toolset
 from adk_nb.notebook.cells.templates import Location, Template, parse
 from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.chat.conversation import InNotebook
 from adk_nb.notebook.chat.reply import Reply
+from adk_nb.notebook.registry import resolve
 from adk_nb.notebook.view.display import Mode
 from adk_nb.notebook.view.plain_text import quoted
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner
@@ -56,14 +53,6 @@ def _locked(method: "Callable[Concatenate[Notebook, P], T]") -> "Callable[Concat
             return method(self, *args, **options)
 
     return locked
-
-
-@dataclass(frozen=True)
-class EvaluationRecord:
-    """An evaluation, and the sources of the agent's and its tools' cells at that time."""
-
-    evaluation: Evaluation
-    source: str
 
 
 class Notebook(Names):
@@ -88,10 +77,6 @@ class Notebook(Names):
         self.removed: set[str] = set()
         """Agents that were removed, and not defined again since."""
         self.earlier = EarlierTools()
-        self.evaluations: list[EvaluationRecord] = []
-        """Oldest first."""
-        self.added_cases: dict[str, dict[str, Case]] = {}
-        """Agent -> the cases that were made of turns, by id."""
         self._members: dict[str, list[Any]] = {}
         """Agent -> its members as they were when it was built."""
         self._chats: dict[tuple[str, str], tuple[App | Runner | None, Chat]] = {}
@@ -126,7 +111,9 @@ class Notebook(Names):
         )
         if definition.model and definition.model_object is None:
             LLMRegistry.resolve(definition.model)
-        notes = [*notes_on(definition, template, self), *skill_notes(definition.skills)]
+        notes = notes_on(definition, template, self)
+        for added in definition.options.values():
+            notes += resolve(added.option.notes)(added.value) if added.option.notes else ()
         old = self.definitions.get(name)
         is_unchanged = old is not None and old.digest == definition.digest
         if old and is_unchanged and self.variables.get(name) is self.cell_agents[name]:
@@ -220,8 +207,7 @@ class Notebook(Names):
         for option in ("max_iterations", "mode"):
             if value := getattr(definition, option):
                 fields[option] = value
-        has_executor = "code_executor" in fields
-        skills = [skill_toolset(definition.skills, has_executor=has_executor)] if definition.skills else []
+        tools = self.tools_named([tool for tool in definition.tools if self.has_tool(tool)])
         agent = CellAgent(
             name=definition.name,
             model=definition.model_object or definition.model,
@@ -229,10 +215,15 @@ class Notebook(Names):
             template=not definition.raw,
             description=definition.description,
             output_key=definition.output_key,
-            tools=[*self.tools_named([tool for tool in definition.tools if self.has_tool(tool)]), *skills],
+            tools=tools,
             sub_agents=team_cell.clone_members(definition, self),
             **fields,
-        ).bind(self, definition.tools, template, skills)
+        )
+        for added in definition.options.values():
+            resolve(added.option.apply)(agent, added.value)
+        added_tools = [tool for tool in agent.tools if not any(tool is own for own in tools)]
+        own_template = template if agent.instruction == definition.instruction else None
+        agent.bind(self, definition.tools, own_template, added_tools)
         self._members[definition.name] = members
         return agent
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from adk_nb import sync
+from adk_nb import sessions, sync  # a store in SQL is imported when it is opened
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
-from adk_nb.concurrency.single_thread import can_wait, has_threads, run_at_once
+from adk_nb.concurrency.single_thread import can_wait, run_at_once
 from adk_nb.errors import (
     InputError,
     SessionBusyError,
@@ -19,7 +19,6 @@ from adk_nb.errors import (
     StateKeyError,
     did_you_mean,
 )
-from adk_nb.evaluation.temporary_rows import temporary_service
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -35,12 +34,10 @@ from adk_nb.runtime.interrupts import Interrupt, use_key
 from adk_nb.runtime.rewind import fork
 from adk_nb.sessions import session_file
 from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
-from adk_nb.sessions.database_session_service import DatabaseSessionService
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
-from adk_nb.sessions.journal import Journal, Run
+from adk_nb.sessions.journal import Run
 from adk_nb.sessions.session import Session
 from adk_nb.sessions.session_file import Loaded
-from adk_nb.sessions.sqlite_session_service import SqliteSessionService
 
 APP = "notebook"
 USER = "user"
@@ -73,16 +70,6 @@ class SessionStore:
         self.opened: set[str] = set()
         """Sessions that a chat box has opened; they may have no events yet."""
         self._histories: dict[str, History] = {}
-        self._temporary: BaseSessionService | None = None
-
-    @property
-    def for_batches(self) -> BaseSessionService:
-        """Keeps the runs of evaluations and tables; never in memory, which many runs would fill."""
-        # Browsers have no threads for a file of their own.
-        if isinstance(self.service, Journal) or not has_threads():
-            return self.service
-        self._temporary = self._temporary or temporary_service()
-        return self._temporary
 
     @property
     def names(self) -> list[str]:
@@ -356,9 +343,9 @@ def open_service(address: str, folder: Path) -> BaseSessionService:
             )
         path = folder / Path(address.removeprefix(_SQLITE)).expanduser()
         _check_path(path, address)
-        service: BaseSessionService = SqliteSessionService(path)
+        service: BaseSessionService = sessions.SqliteSessionService(path)
     else:
-        service = DatabaseSessionService(address)
+        service = sessions.DatabaseSessionService(address)
     _wait(service.flush())
     return service
 

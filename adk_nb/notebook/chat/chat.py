@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self, Unpack
 
-from adk_nb import sync
+from adk_nb import evaluation, sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
 from adk_nb.errors import AlreadyExistsError, InputError
-from adk_nb.evaluation.mapping import agent_map
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
@@ -213,7 +212,7 @@ class Chat:
             options: As those of `adk_nb.evaluation.agent_map`: `message`, `schema`, `budget_usd` ...
         """
         service = self._conversation.service
-        return agent_map(self.agent, data, session_service=service, app_name="evaluation", **options)
+        return evaluation.agent_map(self.agent, data, session_service=service, app_name="evaluation", **options)
 
     # ---- interrupts
 

@@ -12,13 +12,12 @@ from adk_nb.notebook import settings
 from adk_nb.notebook.cells import agent_options
 from adk_nb.notebook.cells.agent_cell import stale_variables
 from adk_nb.notebook.cells.agent_options import FrontMatter
-from adk_nb.notebook.cells.definitions import AgentDefinition, FieldValue
+from adk_nb.notebook.cells.definitions import AddedValue, AgentDefinition, FieldValue
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.cells.skills import skill_folders
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
+from adk_nb.notebook.magics.grammar import AgentOption, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, as_json, table, text
-from adk_nb.notebook.place import folder_of
+from adk_nb.notebook.registry import resolve
 from adk_nb.notebook.view.drawing import drawing_of, kind_of, tree_of
 from adk_nb.notebook.view.panels.graph import drawn
 from adk_nb.notebook.view.panels.graph import picture as picture_of
@@ -51,12 +50,6 @@ AGENT = Grammar(
         Option("-m, --model MODEL", "a model, or a variable that holds one or its name", names="model"),
         Option(
             "-t, --tools a,b", "names of its tools, which later cells may define", names="tool", convert=values.names
-        ),
-        Option(
-            "--skills DIR",
-            "a folder of skills: folders with a SKILL.md, which it loads when it needs them; several: a,b",
-            names="folder",
-            convert=values.names,
         ),
         Option(
             "--sub a,b",
@@ -157,7 +150,7 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
         model=model if isinstance(model, str) else args.model,
         model_object=model if isinstance(model, BaseLlm) else None,
         tools=tuple(dict.fromkeys(args.tools or ())),
-        skills=skill_folders(f"{args.mark} --skills", args.skills or (), folder_of(host.shell)),
+        options=_added_values(host, args),
         members=tuple(args.sub or ()),
         mode=args.mode,
         description=args.description or "",
@@ -168,6 +161,20 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
         source=f"%%agent {line}\n{cell or ''}".rstrip(),
     )
     return _define(host, definition, args, note, has_picture=bool(definition.members) or not is_llm)
+
+
+def _added_values(host: Host, args: Any) -> dict[str, AddedValue]:
+    """Return the options that extensions add, those of the line alone, with checked values."""
+    added: dict[str, AddedValue] = {}
+    for item in AGENT.added:
+        option, value = item.option, getattr(args, item.option.attribute)
+        if not isinstance(item, AgentOption) or value in (None, False, []):
+            continue
+        typed = cast(list[Any], value) if isinstance(value, list) else [] if value is True else [value]
+        if item.check:
+            value = resolve(item.check)(host, f"{args.mark} --{option.name}", value)
+        added[option.name] = AddedValue(words=tuple(map(str, typed)), value=value, option=item)
+    return added
 
 
 def workflow(host: Host, line: str, cell: str | None) -> Any:
@@ -203,7 +210,7 @@ def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, str
             raise
         raise InputError(f"%%{grammar.name}: write the graph below the line, not on it") from None
     mark = f"{args.mark} {args.name}"
-    options = {option.name: option for option in grammar.options}
+    options = {option.name: option for option in grammar.all_options}
     matter, body = agent_options.split_front_matter(cell or "", mark)
     if matter:
         _add_front_matter(args, matter, options, f"{mark}, front matter")
@@ -247,7 +254,8 @@ def _check_team(args: Any) -> None:
     mark = f"{args.mark} --kind {args.kind}"
     if args.sub:
         raise InputError(f"{mark} has no --sub; write the names of the agents below the line")
-    for option in ("model", "tools", "skills", "output-key", "output-schema", "input-schema", "mode", "set"):
+    added = [item.option.name for item in AGENT.added]
+    for option in ("model", "tools", *added, "output-key", "output-schema", "input-schema", "mode", "set"):
         if getattr(args, option.replace("-", "_")):
             raise InputError(f"{mark} has no --{option}; define it in the cells of its agents")
     if args.max_iterations and args.kind != "loop":
@@ -306,16 +314,17 @@ def agents(host: Host, line: str, cell: str | None) -> Any:
         return as_json(facts)
     if not facts:
         return text("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
-    headers = ["agent", "kind", "model", "tools", "skills", "agents", "defined", "used"]
-    listed = table(headers, [_row(agent) for agent in facts], optional=("kind", "skills", "agents", "used"))
+    added = [item.option.name for item in AGENT.added]
+    headers = ["agent", "kind", "model", "tools", *added, "agents", "defined", "used"]
+    listed = table(headers, [_row(agent, added) for agent in facts], optional=("kind", *added, "agents", "used"))
     return listed.below(*filter(None, map(_stale_line, facts)))
 
 
-def _row(agent: dict[str, Any]) -> list[str]:
-    tools, skills, members = (", ".join(agent[key]) for key in ("tools", "skills", "agents"))
+def _row(agent: dict[str, Any], added: list[str]) -> list[str]:
+    named = [", ".join(agent[key]) for key in ("tools", *added, "agents")]
     name = f"{agent['name']} v{agent['version']}" if agent["version"] else agent["name"]
     defined, used = _cell(agent["defined_in"]) or "Python", _cell(agent["last_used"])
-    return [name, agent["kind"] or agent["mode"], agent["model"], tools, skills, members, defined, used]
+    return [name, agent["kind"] or agent["mode"], agent["model"], *named, defined, used]
 
 
 def _show(notebook: Notebook, name: str) -> Output:
@@ -323,7 +332,8 @@ def _show(notebook: Notebook, name: str) -> Output:
     agent = _facts(notebook, name)
     definition = notebook.definitions.get(name)
     facts = [f"v{agent['version']}" if agent["version"] else "Python", agent["kind"] or agent["mode"], agent["model"]]
-    facts += [f"{key} {', '.join(agent[key])}" for key in ("tools", "skills", "agents") if agent[key]]
+    named = ("tools", *(item.option.name for item in AGENT.added), "agents")
+    facts += [f"{key} {', '.join(agent[key])}" for key in named if agent[key]]
     facts += [f"{key.replace('_', ' ')} {_cell(agent[key])}" for key in ("defined_in", "last_used") if agent[key]]
     title = " · ".join([name, *filter(None, facts)])
     instruction = getattr(notebook.agent(name), "instruction", "")
@@ -350,12 +360,18 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
         "mode": getattr(agent, "mode", None) or "",
         "model": agent.answering_model if isinstance(agent, LlmAgent) else "",
         "tools": tools,
-        "skills": list(definition.skills) if definition else [],
+        **{item.option.name: _words(definition, item.option.name) for item in AGENT.added},
         "agents": list(members),
         "defined_in": definition.cell if definition else None,
         "last_used": notebook.used.get(agent.name) or None,
         "stale": stale_variables(definition, notebook.variables) if definition else [],
     }
+
+
+def _words(definition: AgentDefinition | None, option: str) -> list[str]:
+    """Return what a cell says for an option that an extension adds."""
+    added = definition.options.get(option) if definition else None
+    return list(added.words or ("yes",)) if added else []
 
 
 def _tool_name(tool: Any) -> str:

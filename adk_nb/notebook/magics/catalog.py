@@ -3,36 +3,39 @@
 import importlib
 from typing import Any
 
+from adk_nb.errors import UserError
 from adk_nb.notebook.magics.grammar import Grammar
+from adk_nb.notebook.registry import CORE_MAGICS, registry
 
-MAGICS = (
-    "agent", "workflow", "tool", "chat", "agents", "tools", "state", "session", "trace", "rewind", "confirm",
-    "eval", "map", "record", "replay", "serve", "key", "doctor", "export",
-)  # fmt: skip
-"""In the order of the reference page."""
-_SHARED_FILES = {"agents": "agent", "workflow": "agent", "tools": "tool", "replay": "record", "rewind": "session"}
-_EXTENSIONS = {
-    "eval": "evaluation", "map": "evaluation", "record": "recording", "serve": "serving", "key": "keys",
-    "export": "export",
-}  # fmt: skip
+_SHARED_FILES = {"agents": "agent", "workflow": "agent", "tools": "tool", "rewind": "session"}
 
 
 def _module(name: str) -> Any:
-    file = _SHARED_FILES.get(name, name)
-    room = f"extensions.{_EXTENSIONS[file]}" if file in _EXTENSIONS else "magics"
-    return importlib.import_module(f"adk_nb.notebook.{room}.{file}")
+    return importlib.import_module(f"adk_nb.notebook.magics.{_SHARED_FILES.get(name, name)}")
 
 
 def function(name: str) -> Any:
-    """Return the magic's function, which takes the host, the line, and the cell below it or None."""
-    return getattr(_module(name), name)
+    """Return the magic's function, which takes the host, the line, and the cell below it or None.
+
+    Raises:
+        ConfigurationError: The extension that brings it cannot be used.
+    """
+    return getattr(_module(name), name) if name in CORE_MAGICS else registry.of_magic(name, "function")
 
 
 def grammar(name: str) -> Grammar:
-    """Return the grammar of a magic's line, the constant named like it in capitals."""
-    return getattr(_module(name), name.upper())
+    """Return the grammar of a magic's line. Raises as `function`."""
+    return getattr(_module(name), name.upper()) if name in CORE_MAGICS else registry.of_magic(name, "grammar", Grammar)
+
+
+def help_of(name: str) -> str:
+    """Return the text of `%name?`."""
+    try:
+        return grammar(name).help
+    except UserError as error:
+        return str(error)
 
 
 def grammars() -> dict[str, Grammar]:
-    """Return all grammars by name."""
-    return {name: grammar(name) for name in MAGICS}
+    """Return the grammars of this package by name, in the order of the page of magics."""
+    return {name: grammar(name) for name in registry.magic_names}

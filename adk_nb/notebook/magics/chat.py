@@ -3,7 +3,7 @@
 import keyword
 import os
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -20,13 +20,13 @@ from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, ask_for_approvals, chat_in_terminal, check_place
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.chat.turn_options import TurnOptions, turn_options
-from adk_nb.notebook.extensions.recording import record
 from adk_nb.notebook.last_error import last_error, not_recorded
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option
+from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option, TurnOption
 from adk_nb.notebook.magics.output import Host, result_of
 from adk_nb.notebook.magics.output import text as text_output
 from adk_nb.notebook.place import Mode, display_mode
+from adk_nb.notebook.registry import resolve
 from adk_nb.notebook.settings import Confirm
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
@@ -69,15 +69,13 @@ CHAT = Grammar(
         Option("--no", "reject all calls of this turn that need approval"),
         Option("--ask", "ask for each approval in an input line; left open where input is not possible"),
         Option("--raw", "leave {{braces}} as they are"),
-        Option("--record", "add this turn to the notebook's cassette, see %record?"),
-        Option("--replay", "answer this turn from the notebook's cassette, see %replay?"),
     ],
     twin='Chat(weather).ask("Is it warmer?", attach=["map.png", sales_table], tools=[wind], model="offline", '
     "max_cost=0.1, "
     'confirm="ask", show="static"), Chat(weather).box(height=600)',
 )
 
-_OF_ONE_TURN = ("quiet", "static", "attach", "error", "tools", "model", "max_cost", "record", "replay")
+_OF_ONE_TURN = ("quiet", "static", "attach", "error", "tools", "model", "max_cost")
 """Options of a single turn, which a chat box does not take."""
 
 
@@ -101,7 +99,7 @@ def chat(host: Host, line: str, cell: str | None) -> Any:
         if not opens_box and not args.text.strip():
             name = next(iter(names), "NAME")
             raise InputError(f"{args.mark}: no text; write it below the line, or type %chat {name} for a chat box")
-        for first, second in (("yes", "no"), ("quiet", "static"), ("record", "replay")):
+        for first, second in (("yes", "no"), ("quiet", "static")):
             if getattr(args, first) and getattr(args, second):
                 raise InputError(f"{args.mark}: --{first} and --{second} exclude each other; choose one")
         message = _Line(
@@ -116,7 +114,9 @@ def chat(host: Host, line: str, cell: str | None) -> Any:
         if opens_box:
             return _open_box(message)
         is_plain = cell is not None or args.agent or args.plain
-        with record.for_turn(host, args) if args.record or args.replay else nullcontext():
+        with ExitStack() as options:
+            for item in _added(args):
+                options.enter_context(resolve(item.around)(host, args))
             reply = _send(message, args.text, "" if is_plain else supposed_name(args.text, names))
         return result_of(reply, silent=True, raises=host.settings.on_error == "raise") if args.capture else reply
 
@@ -198,6 +198,12 @@ class _Line:
         display(text_output(Note(f"note: {line}; did you mean {near!r}?") if near else line))
 
 
+def _added(args: Any) -> list[TurnOption]:
+    """The options of extensions that the line has."""
+    added = [item for item in CHAT.added if isinstance(item, TurnOption)]
+    return [item for item in added if getattr(args, item.option.attribute) not in (None, False, [])]
+
+
 def _send(line: _Line, text: str, supposed: str = "") -> Reply:
     """Send a text. `supposed`: its first word, if that looks like the name of an undefined agent."""
     args, notebook = line.args, line.notebook
@@ -228,7 +234,7 @@ def _open_box(line: _Line) -> None:
         UserError: The line is wrong, an agent is not defined, or the display cannot show a box.
     """
     args = line.args
-    for name in _OF_ONE_TURN:
+    for name in (*_OF_ONE_TURN, *(item.option.attribute for item in _added(args))):
         if getattr(args, name):
             option = name.replace("_", "-")
             raise InputError(f"{args.mark} --{option} needs a text; without one %chat opens a chat box")

@@ -13,15 +13,15 @@ from adk_nb.models.local_servers import running_servers
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells.agent_options import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.magics.catalog import MAGICS, grammar
+from adk_nb.notebook.magics.catalog import grammar
 from adk_nb.notebook.magics.grammar import Grammar, Option
+from adk_nb.notebook.registry import registry
 from adk_nb.notebook.variables import user_variables
 from adk_nb.runtime.interrupts import ALL
 from adk_nb.tools.base_tool import BaseTool
 
-_NAMES = "|".join(MAGICS)
-_CELL = re.compile(rf"\s*%%({_NAMES})(?:\s|$)")
-_LINE = re.compile(rf"(?:^|=)\s*%({_NAMES})\s(.*)$", re.DOTALL)
+_CELL = re.compile(r"\s*%%(\w+)(?:\s|$)")
+_LINE = re.compile(r"(?:^|=)\s*%(\w+)\s(.*)$", re.DOTALL)
 _VARIABLE = re.compile(r"(?<!\{)\{\{(\w*)$")
 _STATE_KEY = re.compile(r"(?<![{$])\{((?:\w+:)?\w*)$")
 _NODE = re.compile(r"(?:^|[>(,→])\s*(\w*)$")
@@ -52,12 +52,14 @@ def propose(notebook: Notebook, cell: str, line: int, prefix: str) -> Proposals 
     lines = cell.split("\n")
     first = next((number for number, text in enumerate(lines) if text.strip()), 0)
     cell_magic = _CELL.match(lines[first])
+    if cell_magic and not registry.has_magic(cell_magic[1]):
+        return None
     if cell_magic and line > first:
         is_team = cell_magic[1] == "agent" and _TEAM.search(lines[first])
         return _in_body(notebook, "team" if is_team else cell_magic[1], prefix)
     if cell_magic and line == first and len(prefix) > cell_magic.end(1):
         return _on_line(notebook, grammar(cell_magic[1]), prefix[cell_magic.end(1) :])
-    if not cell_magic and (line_magic := _LINE.search(prefix)):
+    if not cell_magic and (line_magic := _LINE.search(prefix)) and registry.has_magic(line_magic[1]):
         return _on_line(notebook, grammar(line_magic[1]), line_magic[2])
     return None
 
@@ -84,7 +86,7 @@ def _on_line(notebook: Notebook, grammar: Grammar, typed: str) -> Proposals | No
     if fragment.startswith("-"):
         used = {option.name for token in tokens if (option := grammar.option(token)) and not option.many}
         return Proposals(
-            fragment, [f"--{option.name}" for option in grammar.options if option.name not in used], "option"
+            fragment, [f"--{option.name}" for option in grammar.all_options if option.name not in used], "option"
         )
     return _argument(notebook, grammar, tokens, fragment)
 

@@ -7,9 +7,11 @@ import re
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
+from copy import copy
+from functools import partial
 from typing import Any
 
-from traitlets import Bool, Bunch, Enum, Float, Int, List, TraitError, Unicode, observe, validate
+from traitlets import Bool, Bunch, Enum, Float, Int, TraitError, Unicode, observe, validate
 from traitlets.config import Config, Configurable
 
 from adk_nb import google_adk
@@ -17,6 +19,7 @@ from adk_nb.errors import UserError, closest
 from adk_nb.lazy import face, require
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
 from adk_nb.notebook import settings
+from adk_nb.notebook.registry import Extension, Setting, registry
 
 FILE_PREFIX = "sqlite:///"
 """Prefix of the address of a session file."""
@@ -30,17 +33,8 @@ _TURN_SETTINGS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", 
 # Imported when a setting needs it: %load_ext has to be fast.
 _late, _ = face(
     __name__,
-    {
-        "LLMRegistry": "adk_nb.models.registry",
-        "check_endpoint": "adk_nb.telemetry.instrumentation",
-        "instrument": "adk_nb.telemetry.instrumentation",
-        "uninstrument": "adk_nb.telemetry.instrumentation",
-    },
+    {"LLMRegistry": "adk_nb.models.registry"},
 )
-
-
-class _Endpoint(Unicode[Any, Any]):
-    info_text = "an address such as 'http://localhost:4318', or None"
 
 
 class AdkNb(Configurable):
@@ -78,13 +72,6 @@ class AdkNb(Configurable):
         help="Where sessions are stored: 'sqlite:///nb.db' is a file beside the notebook, which later kernels read "
         "too; 'postgresql://user:password@host/database' a server. Empty: in memory, until the kernel ends.",
     ).tag(config=True)
-    cassette_dir = Unicode(
-        "cassettes", help="Folder for the cassettes of %record and %replay, relative to the notebook."
-    ).tag(config=True)
-    redact = List(
-        Unicode(),
-        help="Regular expressions for text to mask in cassettes, in addition to keys, tokens and e-mail addresses.",
-    ).tag(config=True)
     max_iterations = Int(
         16, help="Limit of model calls in a turn, for agents defined from now on without --max-iterations."
     ).tag(config=True)
@@ -94,37 +81,11 @@ class AdkNb(Configurable):
         help="Limit of the cost of a turn in US dollars, by the prices of genai-prices; above it no further "
         "model call is made. None: no limit.",
     ).tag(config=True)
-    confirm_above_usd = Float(
-        None,
-        allow_none=True,
-        help="%%eval and %map stop after five runs if the projected cost of all runs is above this limit, in US "
-        "dollars. Finished runs are kept; --budget lets the rest go on. None: no limit.",
-    ).tag(config=True)
-    scheduler = Unicode(
-        "",
-        help="Address of a Dask scheduler (tcp://...) whose workers run %%eval and %map; needs sessions in PostgreSQL. "
-        "Empty: this kernel runs them.",
-    ).tag(config=True)
     timeout = Float(
         None,
         allow_none=True,
         help="Limit of a turn in seconds, after which it ends with an error; a running sync tool is finished first. "
         "None: no limit.",
-    ).tag(config=True)
-    otlp = _Endpoint(
-        "",
-        allow_none=True,
-        help="Where spans of all runs are sent over OTLP, by OpenTelemetry's conventions for generative AI: "
-        "'http://localhost:4318'. Headers, such as a key, come from the variable OTEL_EXPORTER_OTLP_HEADERS. Empty or "
-        "None: nowhere.",
-    ).tag(config=True)
-    otlp_content = Bool(
-        False, help="Send messages, arguments and results with the spans, with known secrets masked."
-    ).tag(config=True)
-    otlp_conventions = Enum(
-        ("latest", "1.36"),
-        "latest",
-        help="Version of the conventions that the spans follow; 1.36 is for dashboards built on gen_ai.system.",
     ).tag(config=True)
     show_thoughts = Bool(True, help="Show the thoughts of models with their answers.").tag(config=True)
     interp_max_chars = Int(
@@ -142,8 +103,28 @@ class AdkNb(Configurable):
         self.on_sessions: Callable[[str], None] | None = None
         """Callback that opens the address of sessions; raises a UserError if it cannot."""
         self._addresses: dict[str, str] = {}
-        """Address of sessions, or of an endpoint, without its password -> with it."""
+        """Address of sessions without its password -> with it."""
+        for extension in registry:
+            self._add_settings(extension)
         super().__init__(**values)
+
+    def _add_settings(self, extension: Extension) -> None:
+        """Add the settings of an extension."""
+        for setting in extension.settings:
+            trait = copy(setting.trait).tag(config=True)
+            self.add_traits(**{setting.name: trait, f"_check_{setting.name}": _validator(extension, setting)})
+            if setting.apply:
+                self.observe(partial(self._apply, extension, setting), setting.name)
+
+    def _apply(self, extension: Extension, setting: Setting, change: Any) -> None:
+        if apply := registry.use(extension, setting.apply):
+            apply(self, setting.name, change.old)
+
+    def add(self, extension: Extension) -> None:
+        """Add the settings of an extension that came later, with their values in ipython_config.py."""
+        if any(not self.has_trait(setting.name) for setting in extension.settings):
+            self._add_settings(extension)
+            self._load_config(self.config)
 
     def update_config(self, config: Config) -> None:
         """Apply a `%config` line; raise a TraitError for an unknown name, of which traitlets only warns."""
@@ -183,22 +164,6 @@ class AdkNb(Configurable):
             os.environ[MODEL_VARIABLE] = change.new
         else:
             self._restore_model()
-
-    @validate("redact")
-    def _check_patterns(self, proposal: Any) -> list[str]:
-        for pattern in proposal.value:
-            try:
-                re.compile(pattern)
-            except re.error as error:
-                raise TraitError(f"redact: {pattern!r} is not a regular expression: {error}") from None
-        return proposal.value
-
-    @validate("cassette_dir")
-    def _check_folder(self, proposal: Any) -> str:
-        name = proposal.value.strip()
-        if not name or "\0" in name or os.path.isfile(os.path.expanduser(name)):
-            raise TraitError(f"cassette_dir: {name!r} is not a folder; write a name such as 'cassettes'")
-        return name
 
     @validate("max_cost_usd", "max_iterations", "timeout", "interp_max_chars")
     def _check_positive(self, proposal: Any) -> Any:
@@ -248,26 +213,6 @@ class AdkNb(Configurable):
             self.on_sessions = callback
             raise
 
-    @validate("otlp")
-    def _check_endpoint(self, proposal: Any) -> str:
-        endpoint = (proposal.value or "").strip()
-        if not endpoint or endpoint in self._addresses:
-            return endpoint
-        with _trait_errors():
-            safe = _late("check_endpoint")(endpoint)
-        self._addresses[safe] = endpoint
-        return safe
-
-    @observe("otlp", "otlp_content", "otlp_conventions")
-    def _send_spans(self, change: Any) -> None:
-        if self.otlp:
-            endpoint = self._addresses[self.otlp]
-            content = self.otlp_content or None  # the variable of other instrumentations may ask for it, too
-            _late("instrument")(endpoint, content=content, conventions=self.otlp_conventions)
-        elif change.name == "otlp":
-            _late("uninstrument")()
-            sys.stdout.write(f"spans are no longer sent to {change.old}\n")
-
     @observe("confirm")
     def _set_policy(self, change: Any) -> None:
         settings.now.confirm = change.new
@@ -297,8 +242,6 @@ class AdkNb(Configurable):
         self.confirm = "ask"
         settings.now = settings.Settings()
         google_adk.give_google_adk_back()
-        if self.otlp:
-            _late("uninstrument")()
         self._restore_model()
 
     def apply(self) -> None:
@@ -307,8 +250,10 @@ class AdkNb(Configurable):
             os.environ[MODEL_VARIABLE] = self.model
         if self.google_adk:
             google_adk.stand_in_for_google_adk()
-        if self.otlp:
-            self._send_spans(Bunch(name="otlp", new=self.otlp))
+        for extension in registry:
+            for setting in extension.settings:
+                if setting.apply and getattr(self, setting.name) != self.trait_defaults(setting.name):
+                    registry.call(extension, setting.apply, self, setting.name, None)
         for name in _TURN_SETTINGS:
             self._set_for_turns(Bunch(name=name, new=getattr(self, name)))
 
@@ -323,6 +268,17 @@ class AdkNb(Configurable):
         """The default model, and the reason for it. Imports no model."""
         default = find_default_model()
         return default.name if default.name == self.model else str(default)
+
+
+def _validator(extension: Extension, setting: Setting) -> Any:
+    """A validator of traitlets for a setting, which raises the UserError of its check as a TraitError."""
+
+    def check(settings: AdkNb, proposal: Any) -> Any:
+        with _trait_errors():
+            function = registry.use(extension, setting.check) if setting.check else None
+            return function(proposal.value) if function else proposal.value
+
+    return validate(setting.name)(check)
 
 
 @contextmanager

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -22,12 +21,14 @@ from adk_nb.errors import UserError
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
 from adk_nb.models.local_servers import USUAL_PORTS, running_servers
 from adk_nb.models.openai_llm import OpenAILlm
+from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.extensions.keys.key import PROVIDERS
-from adk_nb.notebook.extensions.recording.tape import current
+from adk_nb.notebook.magics import catalog
 from adk_nb.notebook.magics.grammar import Grammar
-from adk_nb.notebook.magics.output import Host, Output, whole_table
+from adk_nb.notebook.magics.output import Finding, Host, Output, whole_table
 from adk_nb.notebook.place import DISPLAY_VARIABLE, can_ask
+from adk_nb.notebook.registry import registry
+from adk_nb.notebook.view.panels import Panel
 from adk_nb.redaction import hidden
 
 DOCTOR = Grammar(
@@ -41,7 +42,7 @@ DOCTOR = Grammar(
 def doctor(host: Host, line: str, cell: str | None) -> Output:
     """Return a table of findings."""
     DOCTOR.parse(line, cell)
-    found = [*_untold_tools(host.notebook), *findings(host.shell, host.settings)]
+    found = [*_untold_tools(host.notebook), *findings(host)]
     rows = [[finding.topic, finding.status, finding.advice] for finding in found]
     return whole_table(["check", "result", "type next"], rows)
 
@@ -63,19 +64,9 @@ _DEVELOPMENT_EXTRAS = ("dev", "lab")
 """Extras for work on this package and its tutorials."""
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A row of the table."""
-
-    topic: str
-    status: str
-    advice: str = ""
-    """Text to type, or an action; empty: nothing to do."""
-    is_problem: bool = False
-
-
-def findings(shell: Any, settings: Any) -> list[Finding]:
+def findings(host: Host) -> list[Finding]:
     """Return all rows: problems first, versions last. Keys appear by name only."""
+    shell, settings = host.shell, host.settings
     rows = [
         _model(settings),
         _keys(),
@@ -87,7 +78,7 @@ def findings(shell: Any, settings: Any) -> list[Finding]:
         _nested(settings),
         _code(),
         _sessions(settings),
-        _recording(),
+        *_of_extensions(host),
         *_package_problems(),
     ]
     return [*sorted(rows, key=lambda row: not row.is_problem), *_versions()]
@@ -149,7 +140,7 @@ def _installed_extras() -> list[str]:
 def _keys() -> Finding:
     if uses_vertex():
         return Finding("key", "none needed: Vertex AI uses Google Cloud credentials")
-    variables = dict.fromkeys(name for names in PROVIDERS.values() for name in names)
+    variables = [name for vendor in (ANTHROPIC, GOOGLE, OPENAI) for name in vendor.key_variables]
     if keys := [name for name in variables if os.environ.get(name, "").strip()]:
         return Finding("key", f"{', '.join(keys)} {'is' if len(keys) == 1 else 'are'} set")
     return Finding("key", "none is set", "%key gemini (or openai, anthropic)")
@@ -274,9 +265,28 @@ def _sessions(settings: Any) -> Finding:
     )
 
 
-def _recording() -> Finding:
-    tape = current()
-    if tape is None:
-        return Finding("recording", "off", "%record, %replay")
-    mode = {"auto": "replays or records", "record": "records", "replay": "replays"}[tape.mode]
-    return Finding("recording", f"{mode} answers: {tape.place.label}", "%replay off")
+def _of_extensions(host: Host) -> Iterator[Finding]:
+    """The rows of the extensions' own checks, then one for each thing of an extension that cannot be used."""
+    for extension in registry:
+        for check in extension.checks:
+            yield from registry.call(extension, check, host) or ()
+    for extension in registry.outside:  # look at all that it names, which else is imported when it is used
+        for magic in extension.magics:
+            registry.use(extension, magic.function)
+            registry.use(extension, magic.grammar, Grammar)
+        for panel in extension.panels:
+            registry.use(extension, panel, Panel)
+        for function in (
+            *(hook for setting in extension.settings for hook in (setting.check, setting.apply)),
+            *extension.metrics.values(),
+            *extension.displays.values(),
+            *extension.switches.values(),
+            extension.unload,
+        ):
+            if function:
+                registry.use(extension, function)
+    for name in ("agent", "chat", "tool"):
+        _ = catalog.grammar(name).added
+    for name, problems in registry.problems.items():
+        for problem, advice in problems.items():
+            yield Finding("extension", f"{name}: {problem}", advice, is_problem=True)

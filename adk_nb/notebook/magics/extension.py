@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,18 +22,17 @@ from adk_nb.notebook.magics import catalog, hooks
 from adk_nb.notebook.magics.config import FILE_PREFIX, AdkNb
 from adk_nb.notebook.magics.grammar import without_semicolon
 from adk_nb.notebook.place import display_mode, folder_of
+from adk_nb.notebook.registry import Extension, registry
 from adk_nb.runtime import debug_view
 
 _AGENT_TYPE = ("adk_nb.agents.base_agent", "BaseAgent")
 """Agents display their drawing; registered by name, so that nothing is imported for it."""
-_EVALUATION_TYPE = ("adk_nb.evaluation.evaluation", "Evaluation")
-"""Evaluations display their table; by name, too."""
 _NOTEBOOK = "adk_nb"
 """The attribute of the shell that holds its `Notebook`, which outlives `%reload_ext`."""
 _MATCHER = "adk_nb"
 _NAMES_TARGET = "adk_nb.names"
 """The target of comms that ask for `known_names`; `editors/jupyterlab/src/extension.js` has it, too."""
-_HAS_MAGIC = re.compile(rf"%({'|'.join(catalog.MAGICS)})\b")
+_MAGIC = re.compile(r"%(\w+)")
 
 # Imported when a cell first needs them: %load_ext has to be fast.
 _late, _ = face(
@@ -40,12 +40,10 @@ _late, _ = face(
     {
         "Notebook": "adk_nb.notebook.cells.notebook",
         "debug_view": "adk_nb.notebook.magics.debug_view",
-        "evaluation_output": "adk_nb.notebook.extensions.evaluation.eval",
         "mime_bundle": "adk_nb.notebook.magics.agent",
         "known_among": "adk_nb.notebook.magics.completion",
         "propose": "adk_nb.notebook.magics.completion",
         "resumed_note": "adk_nb.notebook.magics.session",
-        "begin_from_environment": "adk_nb.notebook.extensions.recording.record",
         "result_of": "adk_nb.notebook.magics.output",
     },
 )
@@ -62,11 +60,25 @@ class AdkMagics(Magics):
         self.settings = settings
         self.cells = hooks.CellCounter(shell)
         self.preload = hooks.Preload()
-        for name in catalog.MAGICS:
+        for name in registry.magic_names:
             self.magics["line"][name] = self.magics["cell"][name] = self._magic(name)
         if (notebook := getattr(shell, _NOTEBOOK, None)) is not None:
             settings.sessions = notebook.sessions.address
         settings.on_sessions = self._keep_sessions_in
+
+    def add(self, extension: Extension) -> None:
+        """Bring what a cell registers into the shell."""
+        self.settings.add(extension)
+        for magic in extension.magics:
+            self.magics["line"][magic.name] = self.magics["cell"][magic.name] = self._magic(magic.name)
+        self.shell.register_magics(self)
+        self.add_displays(extension)
+
+    def add_displays(self, extension: Extension) -> None:
+        """Show values of some types as an extension does; they are named, so that nothing is imported for it."""
+        for shown_type, function in extension.displays.items():
+            show = partial(registry.call, extension, function, self)
+            _formatter(self.shell).for_type_by_name(*shown_type.split(":"), show)
 
     def _magic(self, name: str) -> Callable[..., Any]:
         def magic(line: str, cell: str | None = None) -> Any:
@@ -77,7 +89,7 @@ class AdkMagics(Magics):
             return _late("result_of")(output, silent=silent, raises=self.settings.on_error == "raise")
 
         magic.__name__, magic.__doc__ = name, f"See %{name}?"
-        magic.getdoc = lambda: catalog.grammar(name).help  # %name? calls it
+        magic.getdoc = lambda: catalog.help_of(name)  # %name? calls it
         return no_var_expand(magic)
 
     def _keep_sessions_in(self, address: str) -> None:
@@ -124,8 +136,12 @@ class AdkMagics(Magics):
 def load_ipython_extension(shell: Any) -> None:
     """Register the magics with `shell`; a second call keeps the settings."""
     old = _registered(shell)
-    settings = old.settings if old else AdkNb(parent=shell)
     unload_ipython_extension(shell)
+    taken = {name for kind in shell.magics_manager.magics.values() for name in kind}
+    registry.find(magics=taken, settings=AdkNb.class_trait_names(config=True))
+    settings = old.settings if old else AdkNb(parent=shell)
+    for extension in registry:
+        settings.add(extension)
     settings.apply()
     if settings not in shell.configurables:
         shell.configurables.append(settings)
@@ -135,17 +151,19 @@ def load_ipython_extension(shell: Any) -> None:
     if completer := getattr(shell, "Completer", None):
         completer.custom_matchers.append(_matcher(magics))
     _formatter(shell).for_type_by_name(*_AGENT_TYPE, lambda agent: _late("mime_bundle")(magics.notebook, agent))
-    _formatter(shell).for_type_by_name(
-        *_EVALUATION_TYPE, lambda evaluation: _late("evaluation_output")(evaluation, settings.display).forms
-    )
+    for extension in registry:
+        magics.add_displays(extension)
+    registry.on_register = magics.add
     hooks.install_traceback_filter(shell)
     debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
     for event, callback in magics.events:
         shell.events.register(event, callback)
     if comm := _comm():
         comm.get_comm_manager().register_target(_NAMES_TARGET, _answer_editor)
-    if os.environ.get("ADK_NB_REPLAY"):
-        _late("begin_from_environment")(magics)
+    for extension in registry:
+        for variable, function in extension.switches.items():
+            if os.environ.get(variable):
+                registry.call(extension, function, magics)
     sys.stdout.write(greeting(shell, settings) + "\n")
 
 
@@ -154,9 +172,14 @@ def unload_ipython_extension(shell: Any) -> None:
     old = _registered(shell)
     if old is None:
         return
+    for extension in registry:
+        module = extension.unload.partition(":")[0] if isinstance(extension.unload, str) else ""
+        if extension.unload and (not module or module in sys.modules):
+            registry.call(extension, extension.unload, old)
+    registry.on_register = None
     del shell.magics_manager.registry[AdkMagics.__name__]
     for registered in shell.magics_manager.magics.values():
-        for name in catalog.MAGICS:
+        for name in old.magics["line"]:
             registered.pop(name, None)
     shell.configurables.remove(old.settings)
     old.settings.restore()
@@ -164,13 +187,13 @@ def unload_ipython_extension(shell: Any) -> None:
     if completer := getattr(shell, "Completer", None):
         matchers = completer.custom_matchers
         matchers[:] = [matcher for matcher in matchers if getattr(matcher, "matcher_identifier", "") != _MATCHER]
-    for drawn_type in (_AGENT_TYPE, _EVALUATION_TYPE):
-        _formatter(shell).pop(".".join(drawn_type), None)
+    shown = [shown_type.replace(":", ".") for extension in registry for shown_type in extension.displays]
+    for shown_type in (".".join(_AGENT_TYPE), *shown):
+        _formatter(shell).pop(shown_type, None)
     hooks.remove_traceback_filter(shell)
     debug_view.registered = None
     if comm := _comm():
         comm.get_comm_manager().targets.pop(_NAMES_TARGET, None)  # not there if comm was imported later
-    _end_what_runs(shell)
     old.preload.pause()
     for event, callback in old.events:
         shell.events.unregister(event, callback)
@@ -198,21 +221,11 @@ def _answer_editor(comm: Any, message: dict[str, Any]) -> None:
     comm.send(answer.data if answer else {})
 
 
-def _end_what_runs(shell: Any) -> None:
-    """Remove the tap of a recording, and stop a server; a module that is not loaded has neither."""
-    recorded_llm: Any = sys.modules.get("adk_nb.models.recorded_llm")
-    if recorded_llm:
-        recorded_llm.install_tap(None)
-    serve: Any = sys.modules.get("adk_nb.notebook.extensions.serving.serve")
-    if serve:
-        serve.stop_serving(getattr(shell, _NOTEBOOK, None))
-
-
 def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:
     def matcher(context: CompletionContext) -> Any:
         """Return completions as IPython's matcher API v2 has them; suppress its own where there are any."""
         proposals = None
-        if _HAS_MAGIC.search(context.full_text):  # else nothing has to be imported
+        if any(map(registry.has_magic, _MAGIC.findall(context.full_text))):  # else nothing has to be imported
             cell, line, prefix = context.full_text, context.cursor_line, context.text_until_cursor
             proposals = _late("propose")(magics.notebook, cell, line, prefix)
         if proposals is None:

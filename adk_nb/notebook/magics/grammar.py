@@ -2,13 +2,14 @@
 
 import argparse
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from functools import cached_property
-from typing import Any, Literal
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Literal
 
 from adk_nb.errors import InputError, closest
 from adk_nb.notebook.magics.values import either, is_option, next_token, split_tokens
+from adk_nb.notebook.registry import Reference, registry
 
 _CAPTURE = re.compile(r"\s*([^\W\d]\w*)\s*<<(?:\s+|$)")
 _LIST = re.compile(r"[^\s,]+(?: ?, ?[^\s,]+)+")
@@ -109,6 +110,50 @@ class Argument:
         return name if self.needed else f"[{name}]"
 
 
+@dataclass(frozen=True, kw_only=True)
+class AddedOption:
+    """An option that an extension adds to a magic. Its functions may be named, as `package.module:name`."""
+
+    magic: ClassVar[str]
+    """The magic that takes options of this kind."""
+    option: Option
+    after: str = ""
+    """The option below which help lists it; empty: the last one."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentOption(AddedOption):
+    """An option of `%%agent`."""
+
+    magic = "agent"
+    apply: Reference
+    """`(agent, value)`: changes an `LlmAgent` when it is built, as `agent.tools.append(...)`."""
+    check: Reference = None
+    """`(host, mark, value) -> value`: raises a UserError, which begins with the mark, before anything is defined."""
+    notes: Reference = None
+    """`(value) -> lines` below the cell."""
+    listed: Reference = None
+    """`(agent -> value) -> rows, lines`: what `%tools` lists of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TurnOption(AddedOption):
+    """An option of `%chat`."""
+
+    magic = "chat"
+    around: Reference
+    """`(host, args)`: the context in which the turn runs; raises a UserError before anything is sent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToolOption(AddedOption):
+    """An option of `%tool`."""
+
+    magic = "tool"
+    define: Reference
+    """`(host, args) -> report`: defines the tools of the line in place of the magic."""
+
+
 def unknown_choice(noun: str, text: str, choices: tuple[str, ...]) -> str:
     """Return the message for a text that is not one of `choices`."""
     return f"unknown {noun} {text!r}; use {either(choices)}"
@@ -180,13 +225,20 @@ class Grammar:
         )
         return args
 
-    @cached_property
-    def _options(self) -> dict[str, Option]:
-        return {token: option for option in self.options for token in option.spellings}
+    @property
+    def all_options(self) -> list[Option]:
+        """In the order of the help, with those that extensions add."""
+        return _all_options(self, registry.version)
+
+    @property
+    def added(self) -> list[AddedOption]:
+        """The options that extensions add."""
+        return _added(self, registry.version)
 
     def option(self, token: str) -> Option | None:
         """Return the option for a token (`-m`, `--model`, `--model=x`), or None."""
-        return self._options.get(token.partition("=")[0])
+        name = token.partition("=")[0]
+        return next((option for option in self.all_options if name in option.spellings), None)
 
     def takes_next(self, token: str) -> bool:
         """Return True if the next token is the value of this one."""
@@ -201,14 +253,14 @@ class Grammar:
     @property
     def usage(self) -> str:
         """The form of the line, in one line."""
-        rest = ["[options]"] * bool(self.options) + ["text"] * self.takes_text
+        rest = ["[options]"] * bool(self.all_options) + ["text"] * self.takes_text
         return " ".join([self.mark, *(argument.usage for argument in self.arguments), *rest])
 
     @property
     def help(self) -> str:
         """The text of `%name?`."""
         rows = [(argument.name, argument.help) for argument in self.arguments]
-        rows += [(option.usage, option.help) for option in self.options]
+        rows += [(option.usage, option.help) for option in self.all_options]
         width = max((len(usage) for usage, _ in rows), default=0)
         lines = [self.purpose, "", f"    {self.usage}", "", "Examples:", ""]
         for example in self.examples:
@@ -243,7 +295,7 @@ class Grammar:
 
     def _parse_tokens(self, tokens: list[str], mark: str) -> argparse.Namespace:
         args = argparse.Namespace()
-        for option in self.options:
+        for option in self.all_options:
             setattr(args, option.attribute, [] if option.many else None if option.value else False)
         rest, plain = list(reversed(tokens)), list[str]()
         while rest:
@@ -275,12 +327,40 @@ class Grammar:
 
     def _unknown_option(self, token: str, mark: str) -> InputError:
         name = token.partition("=")[0]
-        typed, names = name.lstrip("-"), [option.name for option in self.options]
+        typed, names = name.lstrip("-"), [option.name for option in self.all_options]
         swapped = next((option for option in names if sorted(option) == sorted(typed)), None)
         longer = [option for option in names if typed in option.split("-")]
         near = swapped or " or --".join(longer) or (closest(typed, names) if len(name) > 2 else None)
         hint = f"; did you mean --{near}?" if near else ";"
         return InputError(f"{mark} has no option {name}{hint} see {mark}?")
+
+
+@lru_cache(maxsize=64)
+def _added(grammar: Grammar, version: int) -> list[AddedOption]:
+    """The options that extensions add to a magic, as far as they can be used. `version`: of the registry."""
+    added: list[AddedOption] = []
+    kinds: list[type[AddedOption]] = [kind for kind in AddedOption.__subclasses__() if kind.magic == grammar.name]
+    taken = {token for option in grammar.options for token in option.spellings}
+    for extension in registry if kinds else ():
+        for item in registry.use(extension, extension.options.get(grammar.name, ()), Sequence) or ():
+            if not isinstance(item, kinds[0]):
+                registry.note(extension, InputError(f"{item!r:.60} is not a {kinds[0].__name__}"))
+            elif clash := taken.intersection(item.option.spellings):
+                line = f"%{grammar.name} has an option {min(clash)} already; choose another name"
+                registry.note(extension, InputError(line))
+            else:
+                taken |= {*item.option.spellings}
+                added.append(item)
+    return added
+
+
+@lru_cache(maxsize=64)
+def _all_options(grammar: Grammar, version: int) -> list[Option]:
+    options = [*grammar.options]
+    for item in grammar.added:
+        names = [option.name for option in options]
+        options.insert(names.index(item.after) + 1 if item.after in names else len(options), item.option)
+    return options
 
 
 def _list_hint(tokens: list[str]) -> str:

@@ -19,7 +19,7 @@ from adk_nb.concurrency.threads import repeat
 from adk_nb.errors import closest
 from adk_nb.google_adk import COMMANDS
 from adk_nb.notebook import last_error
-from adk_nb.notebook.magics.catalog import MAGICS
+from adk_nb.notebook.registry import registry
 from adk_nb.redaction import HIDDEN, hidden, known_secrets, remember_environment
 
 
@@ -121,7 +121,7 @@ def _hint_for(error: BaseException, cell: str) -> str:
     if isinstance(error, RuntimeError) and "asyncio.run() cannot be called from a running event loop" in str(error):
         return "a cell runs in an event loop; write `await main()`, or type: %config AdkNb.nest_asyncio = True"
     if isinstance(error, UsageError) and (magic := _NO_MAGIC.match(str(error))):
-        near = closest(magic[2], MAGICS)
+        near = closest(magic[2], registry.magic_names)
         return f"did you mean {magic[1]}{near}?" if near else ""
     if isinstance(error, NameError) and (setting := _SETTING.match(cell)):
         return f'put text in quotes; type: %config AdkNb.{setting[1]} = "{setting[2]}"'
@@ -130,9 +130,10 @@ def _hint_for(error: BaseException, cell: str) -> str:
 
 # ---- lines
 
-_TEXT_MAGICS = ("chat", "confirm", "map", "state")
+_TEXT_MAGICS = ("chat", "confirm", "state")
+"""Magics of the core whose line may be text."""
 _SEMICOLON = re.compile(r";\s*(['\"]\)\s*)$")
-_ONLY_LINE = re.compile(rf"%%({'|'.join(MAGICS)})\b[^?]*$")
+_ONLY_LINE = re.compile(r"%%(\w+)\b[^?]*$")
 _INDENTS = (tokenize.INDENT, tokenize.DEDENT)
 
 
@@ -190,13 +191,13 @@ class _TextAssign(_FirstInLine, MagicAssign):
 
 
 def _is_text_magic(tokens: list[Any]) -> bool:
-    """True for one of `_TEXT_MAGICS` with text after a blank."""
+    """True for a magic whose line may be text, with text after a blank."""
     if len(tokens) < 3:
         return False
     sign, name, text = tokens[:3]
     return (
         sign.string == "%"
-        and name.string in _TEXT_MAGICS
+        and name.string in (*_TEXT_MAGICS, *registry.text_magics)
         and sign.end == name.start
         and text.start > name.end
         and text.type not in (tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER)
@@ -205,7 +206,8 @@ def _is_text_magic(tokens: list[Any]) -> bool:
 
 def _add_empty_body(lines: list[str]) -> list[str]:
     """Add an empty line to a cell of one `%%` line: IPython prints a UsageError for it, and nbval would pass it."""
-    if lines and _ONLY_LINE.match(lines[0].rstrip()) and not "".join(lines[1:]):
+    match = _ONLY_LINE.match(lines[0].rstrip()) if lines else None
+    if match and registry.has_magic(match[1]) and not "".join(lines[1:]):
         return [lines[0].rstrip() + "\n", "\n"]
     return lines
 

@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from IPython.core.getipython import get_ipython
@@ -42,6 +43,17 @@ class Host(Protocol):
     def cell_sources(self) -> list[str]:
         """Sources of the cells run so far, in order; the first is empty, as no cell has the number 0."""
         ...
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A row of `%doctor`."""
+
+    topic: str
+    status: str
+    advice: str = ""
+    """Text to type, or an action; empty: nothing to do."""
+    is_problem: bool = False
 
 
 class Output:

@@ -4,15 +4,14 @@ from typing import Any
 
 from adk_nb import sync
 from adk_nb.errors import CredentialError, InputError
-from adk_nb.notebook.cells import tool_cell, toolsets
+from adk_nb.notebook.cells import tool_cell
 from adk_nb.notebook.cells.definitions import approval_of
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.cells.skills import catalog_of, problem_lines
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.agent import REPLACE_OPTION
-from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
+from adk_nb.notebook.magics.agent import AGENT, REPLACE_OPTION
+from adk_nb.notebook.magics.grammar import AgentOption, Argument, Grammar, Option, ToolOption
 from adk_nb.notebook.magics.output import Host, as_json, table, text
-from adk_nb.notebook.place import folder_of
+from adk_nb.notebook.registry import resolve
 from adk_nb.tools.function_tool import FunctionTool
 
 
@@ -60,12 +59,6 @@ TOOL = Grammar(
         Option("--only f,g", "make tools of these functions only", convert=values.names),
         REPLACE_OPTION,
         Option("--rename a=b", "the name b for function a", many=True),
-        Option(
-            "--openapi FILE",
-            "%tool: a toolset of the operations of an OpenAPI document",
-            names="document",
-        ),
-        Option("--mcp URL", "%tool: a toolset of the tools of an MCP server"),
     ],
     twin='@tool, @tool(confirm=True), @tool(confirm="amount > 100")',
 )
@@ -94,8 +87,9 @@ def tool(host: Host, line: str, cell: str | None) -> Any:
     """
     __tracebackhide__ = True
     args, notebook = TOOL.parse(line, cell), host.notebook
-    if args.openapi or args.mcp:
-        return text(*toolsets.define(notebook, args, host.cell_number, folder_of(host.shell)))
+    for item in TOOL.added:
+        if isinstance(item, ToolOption) and getattr(args, item.option.attribute):
+            return text(*resolve(item.define)(host, args))
     if cell is not None and not cell.strip():
         raise InputError("%%tool: the cell is empty; write a function below the line, see %%tool?")
     return text(*tool_cell.define_tools(notebook, host.shell, args, cell, host.cell_number))
@@ -114,31 +108,26 @@ def tools(host: Host, line: str, cell: str | None) -> Any:
         return as_json(_declaration(notebook, args.schema))
     if args.schema is not None:
         return as_json({name: _declaration(notebook, name) for name in names})
-    skills, problems = _skills(notebook)
-    if not (names or skills or problems):
+    further, lines = _rows_of_options(notebook)
+    if not (names or further or lines):
         return text("no tool is defined yet; begin a cell with %%tool, see %%tool?")
     approval = "approval, effect" if any(_effect(notebook, name) for name in names) else "approval"
     headers = ["tool", "description", approval, "defined", "used by"]
-    rows = [*(_row(notebook, name) for name in names), *skills]
+    rows = [*(_row(notebook, name) for name in names), *further]
     listed = table(headers, rows, optional=(approval, "used by"))
-    return listed.below(*(fault for name in names for fault in _faults(notebook, name)), *problems)
+    return listed.below(*(fault for name in names for fault in _faults(notebook, name)), *lines)
 
 
-def _skills(notebook: Notebook) -> tuple[list[list[str]], list[str]]:
-    """Return a row for each skill of the agents' cells, and a line for each that is left out."""
-    users: dict[tuple[str, str], list[str]] = {}
-    rows: dict[tuple[str, str], list[str]] = {}
-    problems: dict[str, None] = {}
-    for agent, definition in notebook.definitions.items():
-        for folder, path in definition.skills.items():
-            catalog = catalog_of({folder: path})
-            problems |= dict.fromkeys(problem_lines(catalog))
-            for name, skill in catalog.skills.items():
-                users.setdefault((folder, name), []).append(agent)
-                description = " ".join(skill.frontmatter.description.split())
-                approval = "always, of scripts" if skill.has_scripts else ""
-                rows[folder, name] = [f"skill {name}", description, approval, folder]
-    return [[*row, ", ".join(users[key])] for key, row in rows.items()], list(problems)
+def _rows_of_options(notebook: Notebook) -> tuple[list[list[str]], list[str]]:
+    """Return the rows and lines of what options that extensions add bring to agents, as their skills."""
+    rows, lines = list[list[str]](), list[str]()
+    for item in AGENT.added:
+        if not (isinstance(item, AgentOption) and item.listed):
+            continue
+        added = {agent: of.options.get(item.option.name) for agent, of in notebook.definitions.items()}
+        further = resolve(item.listed)({agent: of.value for agent, of in added.items() if of})
+        rows, lines = [*rows, *further[0]], [*lines, *further[1]]
+    return rows, lines
 
 
 def _row(notebook: Notebook, name: str) -> list[str]:

@@ -31,12 +31,13 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.cells.notebook import EvaluationRecord, Notebook
+from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
 from adk_nb.notebook.chat.past import find_turn, turns_of
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.chat.turn_options import notice_of
 from adk_nb.notebook.extensions.evaluation.approvals import WaitingList
+from adk_nb.notebook.extensions.evaluation.kept import EvaluationRecord, kept, service_for_rows
 from adk_nb.notebook.extensions.evaluation.progress_line import ProgressLine
 from adk_nb.notebook.extensions.evaluation.stored_run import show_stored_run
 from adk_nb.notebook.extensions.evaluation.tables import difference_blocks, evaluation_blocks, summary
@@ -44,6 +45,7 @@ from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.place import display_mode, folder_of
+from adk_nb.notebook.registry import registry
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.document import Block, Code, Text
 from adk_nb.notebook.view.reply_view import Notices
@@ -139,7 +141,7 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
                 stubs=args.stub or (),
                 confirm="yes" if args.yes else "no" if args.no else "ask",
                 judge_model=judge,
-                session_service=notebook.sessions.for_batches,
+                session_service=service_for_rows(notebook),
                 app_name=APP,
                 scheduler=host.settings.scheduler or None,
                 on_progress=progress.show,
@@ -192,7 +194,7 @@ def _keep(
 
 
 def _store(notebook: Notebook, evaluation: Evaluation) -> None:
-    notebook.evaluations.append(EvaluationRecord(evaluation, _source_of(notebook, evaluation.agent)))
+    kept(notebook).evaluations.append(EvaluationRecord(evaluation, _source_of(notebook, evaluation.agent)))
     notebook.variables["_eval"] = evaluation
 
 
@@ -262,6 +264,11 @@ def evaluation_output(evaluation: Evaluation, mode: Any) -> Output:
     return Output(*evaluation_blocks(evaluation, has_costs=display_mode(mode) != "static"))
 
 
+def display_data(host: Host, evaluation: Evaluation) -> dict[str, str]:
+    """The same by media type, for the last expression of a cell."""
+    return evaluation_output(evaluation, host.settings.display).forms
+
+
 def agent_named(notebook: Notebook, name: str) -> Any:
     """The agent or app with that name, with its tools as they are defined now."""
     value = notebook.variables.get(name)
@@ -284,7 +291,7 @@ def _cases(host: Host, args: Any, name: str, cell: str | None) -> Any:
         return source_named(host, args.cases)
     if cell is not None and cell.strip():
         return cell
-    if added := notebook.added_cases.get(name):
+    if added := kept(notebook).added_cases.get(name):
         return list(added.values())
     raise InputError(
         f"{args.mark} needs cases: write a table below %%eval {name}, give --cases, or type %eval add -1 after a turn"
@@ -317,15 +324,19 @@ def _judge_model(notebook: Notebook, name: str) -> str | BaseLlm:
 
 def _metrics(notebook: Notebook, names: list[str]) -> list[Any]:
     metrics: list[Any] = []
+    added = registry.metric_names
     for name in names:
-        if name not in notebook.variables and name not in BUILT_IN:
-            near = closest(name, [*BUILT_IN, *user_variables(notebook.variables)])
+        if name not in notebook.variables and name not in BUILT_IN and name not in added:
+            near = closest(name, [*BUILT_IN, *added, *user_variables(notebook.variables)])
             hint = f"; did you mean {near!r}?" if near else ""
             raise InputError(
                 f"there is no metric {name!r}{hint}; define a function of a run in a cell, or use a name "
                 f"such as {', '.join(list(BUILT_IN)[:3])}"
             )
-        metrics.append(notebook.variables.get(name, name))
+        if name in notebook.variables:
+            metrics.append(notebook.variables[name])
+        else:
+            metrics.append(registry.metric(name) if name in added else name)
     return metrics
 
 
@@ -345,7 +356,7 @@ def _add(host: Host, args: Any, rest: list[str]) -> Output:
             "%eval add -2"
         )
     agent = notebook.agent_for_text()
-    cases = notebook.added_cases.setdefault(agent, {})
+    cases = kept(notebook).added_cases.setdefault(agent, {})
     case_id = getattr(args, "as") or f"case{len(cases) + 1}"
     cases[case_id] = Case(id=case_id, messages=(turn.message,), reference=reference)
     calls = "; ".join(map(call_text, get_all_tool_calls(reference[0].intermediate_data))) or "none"
@@ -373,7 +384,7 @@ def _open(host: Host, args: Any, rest: list[str]) -> Reply:
 
 
 def _open_row(host: Host, session_id: str) -> Reply:
-    run = sync.run(load_run(host.notebook.sessions.for_batches, APP, session_id))
+    run = sync.run(load_run(service_for_rows(host.notebook), APP, session_id))
     if run is None:
         raise InputError(f"there is no run {session_id!r}; a table of %map has its runs in the column _run")
     return _show_run(host, run.agent, run.case.question, run.events, {})
@@ -435,9 +446,9 @@ def _export(host: Host, args: Any, rest: list[str]) -> Output:
             f"%eval export {path.with_suffix('').name}.evalset.json"
         )
     notebook = host.notebook
-    evaluation = notebook.evaluations[-1].evaluation if notebook.evaluations else None
+    evaluation = kept(notebook).evaluations[-1].evaluation if kept(notebook).evaluations else None
     agent = evaluation.agent if evaluation else notebook.agent_for_text()
-    expected = {case.id: (case, list(case.reference)) for case in notebook.added_cases.get(agent, {}).values()}
+    expected = {case.id: (case, list(case.reference)) for case in kept(notebook).added_cases.get(agent, {}).values()}
     if evaluation is None and not expected:
         _last(notebook, 1)  # raises: there is nothing to write
     for result in evaluation.cases if evaluation else ():
@@ -481,9 +492,9 @@ def _number(word: str) -> int:
 
 
 def _last(notebook: Notebook, number: int) -> EvaluationRecord:
-    if number > len(notebook.evaluations):
-        count = len(notebook.evaluations)
+    if number > len(kept(notebook).evaluations):
+        count = len(kept(notebook).evaluations)
         count_label = "1 evaluation" if count == 1 else f"{count} evaluations"
         fault = f"there is {count_label}, and no evaluation -{number}" if count else "there is no evaluation yet"
         raise InputError(f"{fault}; begin a cell with %%eval AGENT and a table of cases")
-    return notebook.evaluations[-number]
+    return kept(notebook).evaluations[-number]

@@ -17,6 +17,7 @@ from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
 from adk_nb.notebook.extensions.evaluation.approvals import WaitingList
 from adk_nb.notebook.extensions.evaluation.eval import APP, agent_named, root_of, show_model_notice, source_named
+from adk_nb.notebook.extensions.evaluation.kept import service_for_rows
 from adk_nb.notebook.extensions.evaluation.progress_line import ProgressLine
 from adk_nb.notebook.extensions.evaluation.tables import paused_text
 from adk_nb.notebook.magics import values
@@ -89,7 +90,7 @@ def map(host: Host, line: str, cell: str | None) -> Any:
         confirm_above_usd=None if args.budget else host.settings.confirm_above_usd,
         max_concurrency=args.max_concurrency or 32,
         confirm="yes" if args.yes else "no" if args.no else "ask",
-        session_service=notebook.sessions.for_batches,
+        session_service=service_for_rows(notebook),
         app_name=APP,
         scheduler=host.settings.scheduler or None,
         on_progress=progress.show,

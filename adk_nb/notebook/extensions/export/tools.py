@@ -5,10 +5,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+from adk_nb.code_executors.isolation import strictest
 from adk_nb.errors import InputError
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolsetOrigin
-from adk_nb.notebook.cells.skills import catalog_of, script_isolation
 from adk_nb.notebook.extensions.export.scope import Keywords, Piece, Scope, call_code, is_data, list_code, text_code
+from adk_nb.skills.catalog import SkillCatalog
 from adk_nb.tools.conditions import argument_names
 from adk_nb.tools.effects import effect_of
 from adk_nb.tools.function_tool import FunctionTool, name_of
@@ -106,7 +107,10 @@ def skills_code(definition: AgentDefinition, scope: Scope) -> tuple[str, list[st
 
     google-adk would run scripts without asking, so that they stay texts there.
     """
-    catalog = catalog_of(definition.skills)
+    if "skills" not in definition.options:
+        return "", []
+    catalog = SkillCatalog(*definition.options["skills"].value.values())
+    catalog.refresh()
     if not catalog.skills:
         return "", []
     needs = ["SkillToolset", "SkillDiscoveryMode", "load_skill_from_dir", "Path"]
@@ -121,7 +125,7 @@ def skills_code(definition: AgentDefinition, scope: Scope) -> tuple[str, list[st
         keywords["tool_filter"] = list_code(map(text_code, (LOAD_SKILL, LOAD_SKILL_RESOURCE)))
         scope.note(f"scripts of {', '.join(scripts)} do not run there; google-adk would run them without approval")
     elif scripts and "code_executor" not in definition.fields:
-        keywords["code_executor"] = f"UnsafeLocalCodeExecutor(isolation={text_code(script_isolation())})"
+        keywords["code_executor"] = f"UnsafeLocalCodeExecutor(isolation={text_code(strictest())})"
         needs.append("UnsafeLocalCodeExecutor")
     return f"_{definition.name}_skills = {call_code('SkillToolset', keywords)}\n\n", needs
 

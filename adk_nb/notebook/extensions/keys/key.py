@@ -14,6 +14,7 @@ from adk_nb.errors import InputError, closest
 from adk_nb.lazy import require
 from adk_nb.models.default_model import find_default_model, vendor_model
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI
+from adk_nb.notebook.extensions.keys import extension
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.place import folder_of
@@ -239,16 +240,16 @@ def _from_dotenv(name: str, folder: Path, only: bool) -> str | None:
     file = next((file for file in files if file.is_file()), None)
     if file is None or not (only or _is_installed("dotenv")):
         return None
-    return require("dotenv", package="'adk-nb[keys]'").dotenv_values(file, interpolate=False).get(name)
+    return extension.require("dotenv").dotenv_values(file, interpolate=False).get(name)
 
 
 def _from_keyring(name: str, folder: Path, only: bool) -> str | None:
     if not (only or _is_installed("keyring")):
         return None
-    keyring = require("keyring", package="'adk-nb[keys]'")
+    keyring = extension.require("keyring")
     try:
         return keyring.get_password(_SERVICE, name)
-    except require("keyring.errors", package="'adk-nb[keys]'").KeyringError as error:
+    except extension.require("keyring.errors").KeyringError as error:
         if not only:
             return None  # this machine has no keyring
         kind = type(error).__name__

@@ -1,6 +1,8 @@
 """`%record` and `%replay`: record the answers of models, and replay them; also for one turn of `%chat`."""
 
 import os
+import re
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Literal
@@ -18,7 +20,7 @@ from adk_nb.notebook.extensions.recording.tape import (
     place_of,
 )
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option, unknown_choice
-from adk_nb.notebook.magics.output import Host, Output, text
+from adk_nb.notebook.magics.output import Finding, Host, Output, text
 from adk_nb.notebook.place import check_folder_above
 
 _FILE = Option(
@@ -94,8 +96,10 @@ def for_turn(host: Host, args: Any) -> AbstractContextManager[None]:
     """Return the cassette for one turn; that of the notebook continues after it.
 
     Raises:
-        InputError: There is no cassette to replay.
+        InputError: There is no cassette to replay, or the line asks for both.
     """
+    if args.record and args.replay:
+        raise InputError(f"{args.mark}: --record and --replay exclude each other; choose one")
     mode: Mode = "record" if args.record else "replay"
     notebook_tape = current()
     tape = NotebookTape(place=_place(host, None), mode=mode)
@@ -103,6 +107,39 @@ def for_turn(host: Host, args: Any) -> AbstractContextManager[None]:
         return for_a_turn(None)
     _ = tape.cassette  # open it now: errors have to come before anything is sent
     return for_a_turn(tape)
+
+
+def findings(host: Host) -> Iterator[Finding]:
+    """What is recorded or replayed, for `%doctor`."""
+    tape = current()
+    if tape is None:
+        yield Finding("recording", "off", "%record, %replay")
+        return
+    mode = {"auto": "replays or records", "record": "records", "replay": "replays"}[tape.mode]
+    yield Finding("recording", f"{mode} answers: {tape.place.label}", "%replay off")
+
+
+def check_folder(name: str) -> str:
+    """Return the folder of cassettes. Raises an InputError if it cannot be one."""
+    name = name.strip()
+    if not name or "\0" in name or os.path.isfile(os.path.expanduser(name)):
+        raise InputError(f"cassette_dir: {name!r} is not a folder; write a name such as 'cassettes'")
+    return name
+
+
+def check_patterns(patterns: list[str]) -> list[str]:
+    """Return what to mask. Raises an InputError for what is not a regular expression."""
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise InputError(f"redact: {pattern!r} is not a regular expression: {error}") from None
+    return patterns
+
+
+def stop(host: Host) -> None:
+    """Ask models themselves from now on."""
+    end()
 
 
 def begin_from_environment(host: Host) -> None:

@@ -184,9 +184,9 @@ def _stopped(notebook: Notebook) -> Output:
     return text(f"{served.name} is served no more; port {served.port} is free")
 
 
-def stop_serving(notebook: Notebook | None) -> None:
-    """Stop what is served, when the extension is unloaded."""
-    served = _served.pop(notebook, None) if notebook is not None else None
+def stop_serving(host: Host) -> None:
+    """Stop what is served, when the magics are unloaded."""
+    served = _served.pop(host.notebook, None)
     if served is not None and served.is_running:
         served.stop()
 

@@ -16,6 +16,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED
+from adk_nb.notebook.registry import registry as extensions
 from adk_nb.notebook.view.document import Block, Code, Fold
 from adk_nb.runtime.trace import Trace
 from adk_nb.sessions.state import State
@@ -146,6 +147,8 @@ class Panel:
 
 registry: dict[str, Panel] = {}
 """By name."""
+_of_extensions: set[tuple[str, Any]] = set()
+"""Panels of extensions that were added, or cannot be used."""
 
 
 def add(panel: Panel) -> None:
@@ -155,6 +158,16 @@ def add(panel: Panel) -> None:
 
 def registered() -> list[Panel]:
     """All panels, in the order of their tabs."""
+    for extension in extensions:
+        for reference in extension.panels:
+            if (extension.name, reference) in _of_extensions:
+                continue
+            _of_extensions.add((extension.name, reference))
+            if panel := extensions.use(extension, reference, Panel):
+                try:
+                    register(panel)
+                except InputError as error:
+                    extensions.note(extension, error)
     return sorted(registry.values(), key=lambda panel: panel.order)
 
 

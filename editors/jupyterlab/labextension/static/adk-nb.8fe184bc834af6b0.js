@@ -30,14 +30,14 @@ on"},"--session":{value:!0,names:"session"},"--at":{value:!0},"--replace":{},"--
 value:!0},"--diff":{value:!0,names:"turn"},"--export":{value:!0}}},rewind:{body:"",text:!1,options:{"--at":{value:!0},"-\
 -dry-run":{},"--rerun":{},"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"}}},confirm:{body:"",text:!1,
 options:{"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--yes":{},"--no":{},"--reask":{},"--old":{},
-"--all":{},"--edit":{value:!0},"--payload":{value:!0},"--reason":{value:!0}}},eval:{body:"table",text:!1,options:{"--cas\
-es":{value:!0,names:"variable"},"--metrics":{value:!0},"--judge":{value:!0,names:"model"},"--repeats":{value:!0},"--min":{
-value:!0},"--budget":{value:!0},"--max-concurrency":{value:!0},"--stub":{value:!0},"--yes":{},"--no":{},"--as":{value:!0},
-"--failed":{}}},map:{body:"",text:!1,options:{"--over":{value:!0,names:"variable"},"--message":{value:!0},"--schema":{value:!0,
-names:"variable"},"--budget":{value:!0},"--max-concurrency":{value:!0},"--yes":{},"--no":{}}},record:{body:"",text:!1,options:{
-"--file":{value:!0}}},replay:{body:"",text:!1,options:{"--file":{value:!0}}},serve:{body:"",text:!1,options:{"--port":{value:!0},
-"--share-sessions":{},"--stop":{}}},key:{body:"",text:!1,options:{"--from":{value:!0,choices:["env","colab","kaggle","do\
-tenv","keyring","ask"]},"--forget":{}}},doctor:{body:"",text:!1,options:{}},export:{body:"",text:!1,options:{}}};var S=q,z=Object.keys(S).join("|"),me=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
+"--all":{},"--edit":{value:!0},"--payload":{value:!0},"--reason":{value:!0}}},doctor:{body:"",text:!1,options:{}},eval:{
+body:"table",text:!1,options:{"--cases":{value:!0,names:"variable"},"--metrics":{value:!0},"--judge":{value:!0,names:"mo\
+del"},"--repeats":{value:!0},"--min":{value:!0},"--budget":{value:!0},"--max-concurrency":{value:!0},"--stub":{value:!0},
+"--yes":{},"--no":{},"--as":{value:!0},"--failed":{}}},map:{body:"",text:!1,options:{"--over":{value:!0,names:"variable"},
+"--message":{value:!0},"--schema":{value:!0,names:"variable"},"--budget":{value:!0},"--max-concurrency":{value:!0},"--ye\
+s":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{value:!0}}},replay:{body:"",text:!1,options:{"--file":{value:!0}}},
+serve:{body:"",text:!1,options:{"--port":{value:!0},"--share-sessions":{},"--stop":{}}},key:{body:"",text:!1,options:{"-\
+-from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},"--forget":{}}},export:{body:"",text:!1,options:{}}};var S=q,z=Object.keys(S).join("|"),me=new RegExp(`^%%(${z})(?![\\w.])`),V=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(=)[\
  \\t]*)?)(%%?)(${z})(?=\\s|\\?|;|$)(\\?{0,2})`),fe=3+Math.max(...Object.keys(S).map(e=>e.length)),he=/\s--kind[\s=]+["']?(?!llm\b)\w/,
 ge=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,G=/^---[ \t]*$/,ke=new Set(["agent","tool","variable"]);function T(e){let t=e.length-
 e.trimStart().length,n=me.exec(e.slice(t,t+fe));if(n===null||t>0&&e[t-1]!==`

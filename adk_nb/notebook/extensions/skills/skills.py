@@ -3,9 +3,12 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from adk_nb.code_executors.isolation import Level, available
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.code_executors.isolation import strictest
 from adk_nb.code_executors.unsafe_local_code_executor import UnsafeLocalCodeExecutor
 from adk_nb.errors import InputError, closest
+from adk_nb.notebook.magics.output import Host
+from adk_nb.notebook.place import folder_of
 from adk_nb.notebook.view.document import Note
 from adk_nb.skills.catalog import SkillCatalog
 from adk_nb.tools.skill_toolset import SkillDiscoveryMode, SkillToolset
@@ -14,17 +17,13 @@ _MAX_NAMES = 8
 _MAX_PROBLEMS = 8
 
 
-def skill_folders(mark: str, names: Sequence[str], folder: Path) -> dict[str, Path]:
+def skill_folders(host: Host, mark: str, names: Sequence[str]) -> dict[str, Path]:
     """The folders that a cell names, by what it says.
-
-    Args:
-        mark: As it is typed, for errors.
-        names: Of folders.
-        folder: Where a relative path starts.
 
     Raises:
         InputError: A path is not a folder.
     """
+    folder = folder_of(host.shell)
     folders: dict[str, Path] = {}
     for name in names:
         path = folder / Path(name).expanduser()
@@ -39,13 +38,15 @@ def skill_folders(mark: str, names: Sequence[str], folder: Path) -> dict[str, Pa
     return folders
 
 
-def skill_toolset(folders: Mapping[str, Path], *, has_executor: bool) -> SkillToolset:
-    """The toolset of these folders. Scripts run in a sandbox where this machine has one.
+def add_skills(agent: LlmAgent, folders: Mapping[str, Path]) -> None:
+    """Give an agent the toolset of these folders.
 
-    `has_executor`: they run with the `code_executor` that the agent's cell names.
+    Scripts run with the `code_executor` that its cell names; else in a sandbox, where this machine has one.
     """
-    executor = None if has_executor else UnsafeLocalCodeExecutor(isolation=script_isolation())
-    return SkillToolset(catalog_of(folders), code_executor=executor, discovery_mode=SkillDiscoveryMode.EAGER)
+    has_executor = "code_executor" in agent.model_fields_set
+    executor = None if has_executor else UnsafeLocalCodeExecutor(isolation=strictest())
+    toolset = SkillToolset(catalog_of(folders), code_executor=executor, discovery_mode=SkillDiscoveryMode.EAGER)
+    agent.tools = [*agent.tools, toolset]
 
 
 def catalog_of(folders: Mapping[str, Path]) -> SkillCatalog:
@@ -55,17 +56,8 @@ def catalog_of(folders: Mapping[str, Path]) -> SkillCatalog:
     return catalog
 
 
-def script_isolation() -> Level:
-    """The strictest level that works on this machine."""
-    if available(sandbox=True):
-        return "sandbox"
-    return "processes" if available() else "none"
-
-
 def skill_notes(folders: Mapping[str, Path]) -> list[str]:
     """The names of the skills, and a note for each that is left out."""
-    if not folders:
-        return []
     catalog = catalog_of(folders)
     names = list(catalog.skills)
     more = f" and {len(names) - _MAX_NAMES} more, see %tools" if len(names) > _MAX_NAMES else ""
@@ -86,3 +78,20 @@ def skill_notes(folders: Mapping[str, Path]) -> list[str]:
 def problem_lines(catalog: SkillCatalog) -> list[str]:
     """A line for each skill that is left out."""
     return [f"skill {name!r:.100} is left out: {reason}" for name, reason in catalog.problems.items()]
+
+
+def rows_of_tools(users: Mapping[str, Mapping[str, Path]]) -> tuple[list[list[str]], list[str]]:
+    """A row of `%tools` for each skill of the agents' cells, and a line for each that is left out."""
+    agents: dict[tuple[str, str], list[str]] = {}
+    rows: dict[tuple[str, str], list[str]] = {}
+    problems: dict[str, None] = {}
+    for agent, folders in users.items():
+        for folder, path in folders.items():
+            catalog = catalog_of({folder: path})
+            problems |= dict.fromkeys(problem_lines(catalog))
+            for name, skill in catalog.skills.items():
+                agents.setdefault((folder, name), []).append(agent)
+                description = " ".join(skill.frontmatter.description.split())
+                approval = "always, of scripts" if skill.has_scripts else ""
+                rows[folder, name] = [f"skill {name}", description, approval, folder]
+    return [[*row, ", ".join(agents[key])] for key, row in rows.items()], list(problems)

@@ -9,6 +9,8 @@ from adk_nb import sync
 from adk_nb.errors import ConfigurationError, CredentialError, InputError, closest, did_you_mean
 from adk_nb.notebook.cells.definitions import ToolDefinition, ToolsetOrigin, digest
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.magics.output import Host
+from adk_nb.notebook.place import folder_of
 from adk_nb.redaction import redacted
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.mcp_tool.connection_params import SseConnectionParams, StreamableHTTPConnectionParams
@@ -19,18 +21,13 @@ _FUNCTION_OPTIONS = ("thread", "timeout", "effect", "long-running", "pause", "re
 _MAX_NAMES = 8
 
 
-def define(notebook: Notebook, args: Any, cell: int, folder: Path) -> list[str]:
+def define(host: Host, args: Any) -> list[str]:
     """Make the toolset of a `%tool` line and bind it; returns a report with its tools, a line each.
-
-    Args:
-        notebook: Where it is defined.
-        args: The parsed line.
-        cell: n of `In[n]`.
-        folder: Where a relative path starts.
 
     Raises:
         UserError: The line, or what it names, cannot be used; nothing is changed.
     """
+    notebook, folder = host.notebook, folder_of(host.shell)
     mark = f"{args.mark} --{'openapi' if args.openapi else 'mcp'}"
     if args.openapi and args.mcp:
         raise InputError(f"{args.mark}: --openapi and --mcp are two toolsets; write a line for each")
@@ -66,7 +63,7 @@ def define(notebook: Notebook, args: Any, cell: int, folder: Path) -> list[str]:
     else:
         toolset = _new_toolset(origin, text)
     tools_line = _filter_tools(toolset, origin.only)
-    definition = ToolDefinition(tool=toolset, cell=cell, digest=new_digest, origin=origin)
+    definition = ToolDefinition(tool=toolset, cell=host.cell_number, digest=new_digest, origin=origin)
     report = notebook.define_tools({name: definition}, replace=args.replace)
     if old and isinstance(old.tool, BaseToolset) and old.tool is not toolset:
         sync.run(old.tool.close())

@@ -1,0 +1,15 @@
+from adk_nb.notebook.magics.grammar import AgentOption as AgentOption
+from adk_nb.notebook.magics.grammar import Argument as Argument
+from adk_nb.notebook.magics.grammar import Grammar as Grammar
+from adk_nb.notebook.magics.grammar import Option as Option
+from adk_nb.notebook.magics.grammar import ToolOption as ToolOption
+from adk_nb.notebook.magics.grammar import TurnOption as TurnOption
+from adk_nb.notebook.magics.output import Finding as Finding
+from adk_nb.notebook.magics.output import Host as Host
+from adk_nb.notebook.magics.output import Output as Output
+from adk_nb.notebook.magics.output import table as table
+from adk_nb.notebook.magics.output import text as text
+from adk_nb.notebook.registry import Extension as Extension
+from adk_nb.notebook.registry import Magic as Magic
+from adk_nb.notebook.registry import Setting as Setting
+from adk_nb.notebook.registry import register as register
