@@ -122,7 +122,8 @@ BAD = {
         GOOD + "from adk_nb.extensions import AgentOption, Option\n"
         "OPTIONS = [AgentOption(option=Option('--raw', 'x'), apply=print), 'words',\n"
         "           AgentOption(option=Option('--fine', 'x'), apply=print)]\n"
-        "extension = Extension(name='options', options={'agent': 'bad_options:OPTIONS'}, panels=['bad_options:OPTIONS'])",
+        "extension = Extension(name='options', options={'agent': 'bad_options:OPTIONS'},\n"
+        "                      panels=['bad_options:OPTIONS'])",
         "options: %agent has an option --raw already; choose another name",
     ),
 }

@@ -112,6 +112,10 @@ PATHS: dict[str, str] = {
     "adk_nb.examples": "BaseExampleProvider Example",
     "adk_nb.examples.base_example_provider": "BaseExampleProvider",
     "adk_nb.examples.example": "Example",
+    "adk_nb.extensions": (
+        "AgentOption Argument Extension Finding Grammar Host Magic Option Output Setting ToolOption TurnOption register "
+        "table text"
+    ),
     "adk_nb.graph_compose": (
         "GraphCompose WorkflowHandle WorkflowResult ask_a_person createAgentTool createFunctionTool createHttpTool "
         "createLlmAgent createLoopAgent createParallelAgent createSequentialAgent createSubAgentReference "
