@@ -38,4 +38,5 @@ def help_of(name: str) -> str:
 
 def grammars() -> dict[str, Grammar]:
     """Return the grammars of this package by name, in the order of the page of magics."""
-    return {name: grammar(name) for name in registry.magic_names}
+    outside = {magic.name for extension in registry.outside for magic in extension.magics}
+    return {name: grammar(name) for name in registry.magic_names if name not in outside}
