@@ -113,8 +113,8 @@ PATHS: dict[str, str] = {
     "adk_nb.examples.base_example_provider": "BaseExampleProvider",
     "adk_nb.examples.example": "Example",
     "adk_nb.extensions": (
-        "AgentOption Argument Extension Finding Grammar Host Magic Option Output Setting ToolOption TurnOption register "
-        "table text"
+        "AgentOption Argument Extension Finding Grammar Host Magic Option Output Setting ToolOption TurnOption "
+        "register table text"
     ),
     "adk_nb.graph_compose": (
         "GraphCompose WorkflowHandle WorkflowResult ask_a_person createAgentTool createFunctionTool createHttpTool "
