@@ -18,7 +18,6 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.chat.chat_box import ChatBox
 from adk_nb.notebook.chat.reply import view_of_reply
-from adk_nb.notebook.chat.turn_options import TurnOptions
 from adk_nb.notebook.view.reply_view import conversation_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import visible_text
@@ -172,9 +171,8 @@ def box(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[Wi
     def opened(*answers: Any, service: InMemorySessionService | None = None) -> tuple[Wire, Kept]:
         refund = FunctionTool(lambda: "paid", name="refund", require_confirmation=True)
         chat = Chat(Agent(name="guide", model=ScriptedLlm(*answers), tools=[refund]), session_service=service)
-        runner = turn_runner(chat)
-        box = ChatBox(chat.agent, "main", "", lambda text, view: runner.send_in_box(text, view, TurnOptions()), 400)
-        runner.open_box(box)
+        box = ChatBox(turn_runner(chat), "main", height=400)
+        box.open()
         stored = box.shown._text_output = Kept()  # pyright: ignore[reportPrivateUsage]
         return cast(Wire, box.shown._view.comm), stored  # pyright: ignore[reportPrivateUsage]
 

@@ -195,14 +195,7 @@ class Chat:
         check_place(runner.show, height)
         if not in_a_kernel():
             return chat_in_terminal(self.ask)
-        box = ChatBox(
-            self.agent,
-            self.session_id,
-            self._conversation.notebook.magic(),
-            lambda text, view: runner.send_in_box(text, view, turn_options()),
-            height,
-        )
-        return runner.open_box(box)
+        return ChatBox(runner, self.session_id, height=height).open()
 
     def map(self, data: Any, **options: Any) -> Any:
         """Ask the agent about each row of a table, each in a session of its own, as `evaluation.agent_map`.

@@ -6,17 +6,17 @@ import sys
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from adk_nb.agents.base_agent import BaseAgent
+from adk_nb import sync
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.chat.desk import schema_of
 from adk_nb.notebook.chat.reply import Reply, view_of_reply
-from adk_nb.notebook.chat.turn_options import notice_of
+from adk_nb.notebook.chat.turn import TurnRunner
+from adk_nb.notebook.chat.turn_options import notice_of, turn_options
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.interrupt_text import call_of
-from adk_nb.notebook.view.run_view import Clicks, TurnInfo
-from adk_nb.sessions.session import Session
+from adk_nb.notebook.view.run_view import TurnInfo
 
 logger = logging.getLogger(__name__)
 
@@ -41,32 +41,50 @@ class ChatBox:
     """One box; a text that is typed while a turn runs is sent after it.
 
     Args:
-        agent: The agent that answers first.
+        runner: Of the chat whose agent answers first.
         session: The name of the session.
-        magic: The `%confirm` line of the session; empty for a chat that only Python code reaches.
-        send: Sends a typed text.
         height: In pixels.
+        send: Sends a typed text. None: to the chat of `runner`.
     """
 
-    def __init__(self, agent: BaseAgent, session: str, magic: str, send: SendText, height: int) -> None:
+    def __init__(self, runner: TurnRunner, session: str, *, height: int = HEIGHT, send: SendText | None = None) -> None:
+        self._runner = runner
         self._send = send
-        self._magic = magic
         self.one_at_a_time = asyncio.Lock()
         """Held during a turn that the box shows."""
-        self.shown = ChatBoxView(agent, session, notice_of(agent), schema_of, height=height, on_ask=self._send_typed)
+        agent = runner.conversation.agent
 
-    def open(self, session: Session | None, clicks: Clicks) -> None:
-        """Display the box with the earlier events of `session`."""
-        self.shown.open(session, clicks, TurnInfo(magic=self._magic))
+        def send_typed(text: str) -> None:
+            self.shown.start_in_cell(self._turn(text))
 
-    def _send_typed(self, text: str) -> None:
-        self.shown.start_in_cell(self._turn(text))
+        self.shown = ChatBoxView(agent, session, notice_of(agent), schema_of, height=height, on_ask=send_typed)
+
+    def open(self) -> None:
+        """Display the box with the earlier events of the session, and the cards of what is open in the chat.
+
+        Raises:
+            InputError: A turn is under way, or the chat is closed.
+        """
+        self._runner.refuse_while_busy()
+        sync.run(self.show())
+
+    async def show(self) -> None:
+        """As `open`, without the wait, and also while a turn is under way."""
+        conversation, desk = self._runner.conversation, self._runner.desk
+        clicks = self._runner.clicks_on(self.shown)
+        self.shown.open(await conversation.loaded(), clicks, TurnInfo(magic=conversation.notebook.magic()))
+        on_cards = filter(desk.is_on_card, await desk.interrupts())
+        if keys := [interrupt.id for interrupt in on_cards]:
+            await desk.draw(keys, self.shown, clicks)
 
     async def _turn(self, text: str) -> None:
         async with self.one_at_a_time:
             self.shown.set_question(text)
             try:
-                await self._send(text, self.shown)
+                if self._send:
+                    await self._send(text, self.shown)
+                else:
+                    await self._runner.send_in_box(text, self.shown, turn_options())
             except UserError as error:
                 self.shown.question_refused(str(error))
             except Exception as error:

@@ -15,7 +15,6 @@ from adk_nb.events.event import Event
 from adk_nb.models.llm_response import on_progress, on_wait
 from adk_nb.notebook import settings
 from adk_nb.notebook.chat import interrupts
-from adk_nb.notebook.chat.chat_box import ChatBox
 from adk_nb.notebook.chat.conversation import Conversation, typed_change
 from adk_nb.notebook.chat.desk import Desk, schema_of
 from adk_nb.notebook.chat.error_hints import (
@@ -314,7 +313,7 @@ class TurnRunner:
             open_interrupts=lambda: conversation.open_after([*before, *view.events]),
             cards_elsewhere=desk.elsewhere(view),
         )
-        view.begin(session, self._clicks_on(view), info)
+        view.begin(session, self.clicks_on(view), info)
         decided_views: list[RunView] = []
         try:
             await self._run_agent(turn, decided_views)
@@ -451,20 +450,7 @@ class TurnRunner:
         if not keys:
             return False
         view = self.view_of(None)
-        return sync.run(self.desk.draw(keys, view, self._clicks_on(view)))
-
-    def open_box(self, box: ChatBox) -> None:
-        """Open a chat box for this session, with the cards of what is open in this chat."""
-        self.refuse_while_busy()
-        sync.run(self.show_box(box))
-
-    async def show_box(self, box: ChatBox) -> None:
-        """As `open_box`, without the wait, and also while a turn is under way."""
-        clicks = self._clicks_on(box.shown)
-        box.open(await self.conversation.loaded(), clicks)
-        on_cards = filter(self.desk.is_on_card, await self.desk.interrupts())
-        if keys := [interrupt.id for interrupt in on_cards]:
-            await self.desk.draw(keys, box.shown, clicks)
+        return sync.run(self.desk.draw(keys, view, self.clicks_on(view)))
 
     async def send_in_box(self, text: str, box: ChatBoxView, turn: TurnOptions) -> Reply:
         """Send what was typed into a chat box."""
@@ -473,8 +459,8 @@ class TurnRunner:
 
     # ---- clicks
 
-    def _clicks_on(self, view: RunView) -> Clicks:
-        """Work of clicks runs on the loop of all runs, in the context of the cell that drew the card."""
+    def clicks_on(self, view: RunView) -> Clicks:
+        """The callbacks of a view. Their work runs on the loop of all runs, in the context of the cell of the view."""
         return Clicks(
             stop=self.stop,
             answered=lambda key, value, *, as_asked=False: view.resume_in_cell(

@@ -256,8 +256,7 @@ def _open_box(line: _Line) -> None:
 
     line.announce_session()
     line.notebook.sessions.opened.add(chat.session_id)
-    runner = turn_runner(chat)
-    runner.open_box(ChatBox(chat.agent, chat.session_id, runner.conversation.notebook.magic(), send, height))
+    ChatBox(turn_runner(chat), chat.session_id, height=height, send=send).open()
     return None
 
 

@@ -18,7 +18,7 @@ from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.chat.chat_box import ChatBox
 from adk_nb.notebook.chat.past import typed_text
 from adk_nb.notebook.chat.turn import TurnRunner
-from adk_nb.notebook.chat.turn_options import RelayedRequest, notice_of, turn_options
+from adk_nb.notebook.chat.turn_options import RelayedRequest, notice_of
 from adk_nb.notebook.view.run_view import RunView
 from adk_nb.run_request import Message, RunRequest
 from adk_nb.runners import DEBUG_USER, Runner
@@ -191,14 +191,8 @@ class NotebookRunner(Runner):
             box, owner = self._boxes.pop(name, (None, None))
             if box is None or owner is not runner:
                 self._make_room()
-                box = ChatBox(
-                    runner.conversation.agent,
-                    f"{name}, over HTTP",
-                    runner.conversation.notebook.magic(),
-                    lambda text, view: runner.send_in_box(text, view, turn_options()),
-                    _HEIGHT,
-                )
-                await runner.show_box(box)
+                box = ChatBox(runner, f"{name}, over HTTP", height=_HEIGHT)
+                await box.show()
             self._boxes[name] = box, runner
             return box
 
