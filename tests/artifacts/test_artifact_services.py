@@ -15,6 +15,7 @@ from adk_nb import types
 from adk_nb.artifacts import BaseArtifactService, FileArtifactService, InMemoryArtifactService, folder
 from adk_nb.artifacts.content import tombstone
 from adk_nb.errors import InputError
+from tests.support.each import each
 
 SERVICES: dict[str, Callable[[Path], BaseArtifactService]] = {
     "in memory": lambda root: InMemoryArtifactService(),
@@ -127,7 +128,7 @@ async def test_bytes_of_no_type_are_just_bytes(service: BaseArtifactService):
     assert loaded and loaded.inline_data and loaded.inline_data.mime_type == "application/octet-stream"
 
 
-@pytest.mark.parametrize(
+@each(
     "part",
     [
         types.Part(),
@@ -139,7 +140,6 @@ async def test_bytes_of_no_type_are_just_bytes(service: BaseArtifactService):
         "words",
         None,
     ],
-    ids=["empty", "call", "no data", "no part", "half a character in json", "an object", "words", "none"],
 )
 def test_what_is_neither_text_nor_bytes_nor_a_reference_is_refused(service: BaseArtifactService, part: Any):
     async def refused() -> list[str]:
@@ -187,7 +187,7 @@ async def test_a_version_tells_what_is_known_of_it(service: BaseArtifactService)
     assert await service.get_artifact_version(**S, filename="cat.png", version=0) == first
 
 
-@pytest.mark.parametrize("metadata", [{"x": object()}, {"x": float("nan")}, {1: "x"}, {"x": (1, 2)}, {"x": {1}}])
+@each("metadata", [{"x": object()}, {"x": float("nan")}, {1: "x"}, {"x": (1, 2)}, {"x": {1}}])
 def test_metadata_that_a_file_cannot_give_back_equal_is_refused(service: BaseArtifactService, metadata: Any):
     with pytest.raises(InputError, match=r"custom_metadata.*artifact 'a\.txt'"):
         asyncio.run(save(service, custom_metadata=metadata))
@@ -227,7 +227,7 @@ async def test_a_sessions_file_needs_its_session(service: BaseArtifactService):
         await load(service, session_id=None)
 
 
-@pytest.mark.parametrize("filename", ["", " ", "user:", "user: "])
+@each("filename", ["", " ", "user:", "user: "])
 def test_an_artifact_needs_a_name(service: BaseArtifactService, filename: str):
     for use in (save, load):
         with pytest.raises(InputError, match="invalid artifact name"):
@@ -310,8 +310,8 @@ async def test_a_reference_that_goes_round_is_refused(service: BaseArtifactServi
         await load(service, "a")
 
 
-@pytest.mark.parametrize(
-    ("uri", "reason"),
+@each(
+    "uri, reason",
     [
         ("artifact://apps/app/users/v/artifacts/x/versions/0", "another user or"),
         ("artifact://apps/other/users/u/artifacts/x/versions/0", "another user or"),

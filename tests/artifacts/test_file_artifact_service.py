@@ -16,6 +16,7 @@ import pytest
 from adk_nb import types
 from adk_nb.artifacts import FileArtifactService, folder
 from adk_nb.errors import InputError, StorageError
+from tests.support.each import each
 
 S = {"app_name": "app", "user_id": "u", "session_id": "s"}
 HELLO = types.Part(text="hello")
@@ -75,7 +76,7 @@ def test_another_service_on_the_same_folder_finds_what_is_there(service: FileArt
     assert names(other_service) == ["a.txt"] and load(other_service) == HELLO and save(other_service) == 1
 
 
-@pytest.mark.parametrize(
+@each(
     "name",
     [
         "/etc/passwd",
@@ -121,7 +122,7 @@ def test_another_service_on_the_same_folder_finds_what_is_there(service: FileArt
         "a ./b",
     ],
 )
-@pytest.mark.parametrize("prefix", ["", "user:"])
+@each("prefix", ["", "user:"])
 def test_a_name_that_cannot_be_a_files_is_refused_and_nothing_is_made(
     service: FileArtifactService, prefix: str, name: str
 ):
@@ -132,8 +133,8 @@ def test_a_name_that_cannot_be_a_files_is_refused_and_nothing_is_made(
     assert not service.root_dir.exists() or files(service.root_dir) == []
 
 
-@pytest.mark.parametrize("key", ["app_name", "user_id", "session_id"])
-@pytest.mark.parametrize("value", ["..", ".", "", "a/b", "a\\b", "a\x00", "x" * 300, "\u202e", "versions", "\ud800"])
+@each("key", ["app_name", "user_id", "session_id"])
+@each("value", ["..", ".", "", "a/b", "a\\b", "a\x00", "x" * 300, "\u202e", "versions", "\ud800"])
 def test_an_id_that_cannot_be_a_folders_name_is_refused_and_nothing_is_made(
     service: FileArtifactService, key: str, value: str
 ):

@@ -229,7 +229,7 @@ HOSTILE = [
 
 
 @pytest.mark.timeout(20)
-@pytest.mark.parametrize("source", HOSTILE, ids=lambda one: one[:40])
+@each("source", HOSTILE)
 def test_what_it_may_not_say_is_refused_in_one_line_and_changes_nothing(source: str):
     before = repr(ORDER)
 

@@ -17,6 +17,7 @@ from adk_nb.errors import InputError
 from adk_nb.events import Event
 from adk_nb.memory import BaseMemoryService, InMemoryMemoryService, MemoryEntry, SqliteMemoryService
 from adk_nb.sessions import Session
+from tests.support.each import each
 
 SERVICES: dict[str, Callable[[Path], BaseMemoryService]] = {
     "in memory": lambda root: InMemoryMemoryService(),
@@ -176,7 +177,7 @@ async def test_at_most_ten_are_listed(service: BaseMemoryService):
     assert await found(service, "cat dog") == ["cat dog", *(f"cat {number}" for number in range(9))]
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         '"',

@@ -14,6 +14,7 @@ from vendors import ANTHROPIC, check_anthropic
 
 from adk_nb import types
 from adk_nb.models import LlmRequest
+from tests.support.each import each
 
 ADAPTIVE = {"type": "adaptive", "display": "summarized"}
 BUDGET_MODELS = ["claude-sonnet-4-5", "claude-haiku-4-5-20251001", "claude-opus-4-1", "claude-3-7-sonnet-20250219"]
@@ -74,8 +75,8 @@ def test_a_model_without_adaptive_thinking_is_sent_a_budget(server: GeminiServer
 
 
 @pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
-@pytest.mark.parametrize("thinking", [{"include_thoughts": True}, {"thinking_budget": 4096}, {"thinking_level": "LOW"}])
-@pytest.mark.parametrize("model", ADAPTIVE_MODELS)
+@each("thinking", [{"include_thoughts": True}, {"thinking_budget": 4096}, {"thinking_level": "LOW"}])
+@each("model", ADAPTIVE_MODELS)
 def test_an_adaptive_model_is_sent_no_budget(server: GeminiServer, model: str, thinking: dict[str, Any]):
     assert sent(server, model, thinking)["thinking"] == ADAPTIVE
 
@@ -166,8 +167,8 @@ def test_sampling_is_sent_to_models_that_take_it_and_never_beside_thinking(
 
 
 @pytest.mark.filterwarnings("ignore:.*is deprecated:DeprecationWarning")
-@pytest.mark.parametrize(
-    ("model", "thinking", "kept"),
+@each(
+    "model, thinking, kept",
     [
         ("claude-sonnet-4-5", None, True),
         ("claude-sonnet-4-5", {"include_thoughts": True}, False),

@@ -7,6 +7,7 @@ from IPython.core.completer import provisionalcompleter
 
 from adk_nb.models.default_model import GEMINI_MODEL
 from tests.notebook.conftest import Shell
+from tests.support.each import each
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def full(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shell
     return shell
 
 
-@pytest.mark.parametrize(
-    ("typed", "offered"),
+@each(
+    "typed, offered",
     [
         ("%%agent guide --mo", ["%%agent guide --model", "%%agent guide --mode"]),
         ("%%agent guide --max", ["%%agent guide --max-iterations"]),

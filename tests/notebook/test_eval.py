@@ -8,6 +8,7 @@ import pytest
 from adk_nb.evaluation.eval_set import read_eval_set
 from adk_nb.evaluation.evaluation import Evaluation
 from tests.notebook.conftest import Shell
+from tests.support.each import each
 
 MODEL = """
 from adk_nb.models.llm_response import LlmResponse
@@ -203,8 +204,8 @@ def test_open_approvals_are_answered_for_all_runs(planner: Shell) -> None:
     assert [row.outcome for row in approved.rows] == ["passed", "failed"]
 
 
-@pytest.mark.parametrize(
-    ("cell", "facts"),
+@each(
+    "cell, facts",
     [
         ("%eval planner", ["%%eval planner", "--cases", "%eval add"]),
         ("%eval plannr --cases x", ["'plannr'", "planner"]),

@@ -6,6 +6,7 @@ import pytest
 
 from adk_nb.notebook.view.writers.elements import ISOLATED
 from adk_nb.notebook.view.writers.isolated_page import MAX_DEPTH, isolated_page, rewritten
+from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, assert_isolated
 
 PAGES = {
@@ -23,7 +24,7 @@ def without_lxml(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("without_lxml")
-@pytest.mark.parametrize("markup", [*PAYLOADS, "".join(PAYLOADS), "".join(reversed(PAYLOADS))])
+@each("markup", [*PAYLOADS, "".join(PAYLOADS), "".join(reversed(PAYLOADS))])
 def test_a_hostile_page_is_harmless(markup: str):
     assert_isolated({"srcdoc": isolated_page(markup), "title": "", **ISOLATED})
 

@@ -28,6 +28,7 @@ from adk_nb.sessions import (
 )
 from tests.sessions.test_session_services import POSTGRES, SERVICES
 from tests.support.bad_input import HALVES, IDS, JSON, LONG, NESTED, NO_STATE, NOT_JSON, NUMBERS, TEXTS
+from tests.support.each import each
 from tests.support.talk import guide
 from tests.tools.test_tool_result import HOSTILE
 
@@ -291,7 +292,7 @@ def test_an_id_with_blanks_around_it_is_the_same_for_whoever_makes_and_finds_it(
     store.use(talk)
 
 
-@pytest.mark.parametrize("wrong", [*HALVES.values(), 5, b"s", ["s"]])
+@each("wrong", [*HALVES.values(), 5, b"s", ["s"]])
 def test_what_is_no_id_is_refused_and_found_nowhere(store: Store, wrong: Any):
     async def make(service: BaseSessionService) -> None:
         for change in ({"session_id": wrong}, {"user_id": wrong}, {"app_name": wrong}):

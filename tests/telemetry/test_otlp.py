@@ -18,6 +18,7 @@ from adk_nb.errors import ConfigurationError, MissingExtraError
 from adk_nb.models.scripted_llm import call
 from adk_nb.runtime import observer
 from adk_nb.telemetry.instrumentation import traces_address, without_credentials
+from tests.support.each import each
 from tests.telemetry.collector import Collector, collecting
 from tests.telemetry.conftest import Spans
 from tests.telemetry.test_spans import agent, run
@@ -140,8 +141,8 @@ def test_the_port_of_the_other_protocol_is_pointed_out(caplog: pytest.LogCapture
     assert "4317 takes gRPC" in warning and "4318" in warning
 
 
-@pytest.mark.parametrize(
-    ("typed", "guess"),
+@each(
+    "typed, guess",
     [
         ("localhost:4318", "http://localhost:4318"),
         ("localhost", "http://localhost:4318"),

@@ -15,6 +15,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import credentials, interrupts
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.tools.openapi_tool import OpenAPIToolset
+from tests.support.each import each
 from tests.support.talk import Talk
 from tests.tools import shop_service
 from tests.tools.shop_service import KEY, PASSWORD, TOKEN
@@ -151,7 +152,7 @@ OPERATIONS: list[tuple[str, dict[str, Any], Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "args", "answer"), OPERATIONS)
+@each("name, args, answer", OPERATIONS)
 def test_an_operation_of_the_shop_answers(tools: OpenAPIToolset, name: str, args: dict[str, Any], answer: Any):
     assert ask(tools, name, **args) == answer
 

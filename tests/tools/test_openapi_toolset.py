@@ -481,13 +481,10 @@ def test_a_key_of_the_author_that_is_rejected_is_an_error(server: str):
     assert answer == {"error": "f: HTTP 401: who are you?"}
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
+@each("host", [
         "127.0.0.1", "127.1", "2130706433", "0x7f.1", "[::1]", "[::ffff:127.0.0.1]", "169.254.169.254", "localhost.",
         "10.0.0.1", "100.64.0.1", "[fd00::1]", "[64:ff9b::7f00:1]", "0.0.0.0", "[::127.0.0.1]",
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_this_machine_and_private_networks_are_not_reached_unless_the_author_says_so(
     host: str, monkeypatch: pytest.MonkeyPatch
 ):
