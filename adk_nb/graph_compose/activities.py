@@ -58,31 +58,6 @@ T = TypeVar("T")
 _FILE_ERRORS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 
 
-async def run_activity(attempt: Callable[[], Awaitable[T]], activity: ActivityConfig, name: str, kind: str) -> T:
-    """Retry `attempt` after a lost connection, a timeout, or HTTP 408, 425, 429 or 5xx.
-
-    Args:
-        attempt: Called for each attempt.
-        activity: The timeouts and retries.
-        name: The tool or model, for the log.
-        kind: "tool" or "model", for the log.
-
-    Raises:
-        TimeoutError: The attempts together took longer than `total_timeout`.
-    """
-    total_timeout = activity.total_timeout
-    async with asyncio.timeout(total_timeout):
-        return await retry(
-            attempt,
-            activity.retry_policy.options(),
-            model=name,
-            max_seconds=total_timeout,
-            is_temporary=_is_transient,
-            requested_wait=lambda error: error.retry_after if isinstance(error, ServiceRefused) else None,
-            kind=kind,
-        )
-
-
 def _is_transient(error: BaseException) -> bool:
     # The status of a client's error, under the attribute names of common clients. It decides, if there is one: the
     # connection worked, whatever class the error has.
@@ -97,3 +72,35 @@ def _is_transient(error: BaseException) -> bool:
     while not isinstance(error, OSError) and error.__cause__ is not None:
         error = error.__cause__
     return isinstance(error, OSError) and not isinstance(error, _FILE_ERRORS)
+
+
+async def run_activity(
+    attempt: Callable[[], Awaitable[T]],
+    activity: ActivityConfig,
+    name: str,
+    kind: str,
+    is_temporary: Callable[[BaseException], bool] = _is_transient,
+) -> T:
+    """Retry `attempt` after a lost connection, a timeout, or HTTP 408, 425, 429 or 5xx.
+
+    Args:
+        attempt: Called for each attempt.
+        activity: The timeouts and retries.
+        name: The tool or model, for the log.
+        kind: "tool" or "model", for the log.
+        is_temporary: True for an error after which it is tried again.
+
+    Raises:
+        TimeoutError: The attempts together took longer than `total_timeout`.
+    """
+    total_timeout = activity.total_timeout
+    async with asyncio.timeout(total_timeout):
+        return await retry(
+            attempt,
+            activity.retry_policy.options(),
+            model=name,
+            max_seconds=total_timeout,
+            is_temporary=is_temporary,
+            requested_wait=lambda error: error.retry_after if isinstance(error, ServiceRefused) else None,
+            kind=kind,
+        )

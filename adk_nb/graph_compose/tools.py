@@ -16,7 +16,7 @@ from adk_nb.graph_compose.activities import run_activity
 from adk_nb.graph_compose.configs import ActivityConfig, AgentToolConfig, FunctionToolConfig, HttpToolConfig
 from adk_nb.models.http_messages import ASK_A_PERSON, TemplateValues, check_template, sent_state
 from adk_nb.models.llm_request import LlmRequest
-from adk_nb.models.retrying import retry, seconds_of
+from adk_nb.models.retrying import seconds_of
 from adk_nb.redaction import hidden, in_result, remember_named, remember_url
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.agent_tool import AgentTool
@@ -116,18 +116,10 @@ class HttpTool(BaseTool):
         }
 
     async def _send_with_retries(self, request: dict[str, Any]) -> _Result:
-        total_timeout = self._activity.total_timeout
         try:
-            async with asyncio.timeout(total_timeout):
-                response = await retry(
-                    partial(self._send, request),
-                    self._activity.retry_policy.options(),
-                    model=self.name,
-                    max_seconds=total_timeout,
-                    is_temporary=_is_transient,
-                    requested_wait=lambda error: error.retry_after if isinstance(error, ServiceRefused) else None,
-                    kind="tool",
-                )
+            response = await run_activity(
+                partial(self._send, request), self._activity, self.name, "tool", is_temporary=_is_transient
+            )
         except ServiceRefused as error:
             return self._error_result(f"HTTP {error.status}: {error.body}".rstrip(": "), error.status)
         except (httpx2.HTTPError, httpx2.InvalidURL, TimeoutError) as error:
