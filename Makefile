@@ -19,6 +19,9 @@ NOTEBOOK ?=
 BENCH ?=
 ARGS ?=
 QUICK = not (kernel or browser or live or kernel_all or browser_all or peers or servers or backends or real_server or binder or long or faults or lite)
+# The rooms that nearly every change reaches; the others are in make test.
+ESSENTIAL = agents apps artifacts auth documented events flow ground memory models notebook package planners plugins \
+	runners runtime sessions skills tools workflow
 # A file at a time in each of one more workers than processors: tests/support/tiers.py.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist loadfile
 # Node.js is the machine's, or else that of a package that the style checks bring.
@@ -42,7 +45,7 @@ test: chromium postgresql $(VENV)/dev.stamp front_end axe ## What says whether a
 	@$(VENV)/bin/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
 test-quick: $(VENV)/dev.stamp ## What every change needs, in two minutes: no browser, no kernel, no database server, no types
-	@$(VENV)/bin/python -m pytest -m "$(QUICK) and not (postgres or slow)" $(SIDE_BY_SIDE) $(ARGS)
+	@$(VENV)/bin/python -m pytest $(ESSENTIAL:%=tests/%) -m "$(QUICK) and not (postgres or slow)" $(SIDE_BY_SIDE) $(ARGS)
 
 test-long: postgresql $(VENV)/dev.stamp ## More of the same: every tutorial every way, forty times the generated examples
 	@$(VENV)/bin/python -m pytest --ignore=tests/package/test_style.py -m "long or ($(QUICK))" --hypothesis-profile=long $(SIDE_BY_SIDE) $(ARGS)

@@ -162,6 +162,7 @@ def test_an_answer_in_one_view_closes_the_card_in_every_view(lab: Lab):
     assert len(json.loads(page.text(3))) == 1
 
 
+@pytest.mark.browser_all
 def test_edited_arguments_are_checked_shown_as_a_difference_and_sent(lab: Lab):
     page = shown(lab, *story())
     page.button("Edit…").click()

@@ -33,6 +33,7 @@ def result_of(executor: BaseCodeExecutor, folder: Path, source: str) -> dict[str
     return {**(result or {}), "prompt": approval.prompt}
 
 
+@pytest.mark.slow
 @pytest.mark.kernel
 def test_a_kernel_runs_a_script_with_its_streams_and_its_status(tmp_path: Path):
     executor = KernelCodeExecutor()

@@ -6,6 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pydantic
+import pytest
 
 import adk_nb
 
@@ -44,6 +45,7 @@ def classes() -> dict[str, set[str] | None]:
     return {name: whole(name) for name in [*members]}
 
 
+@pytest.mark.slow
 def test_a_member_that_is_named_in_backticks_is_there():
     have = classes()
 

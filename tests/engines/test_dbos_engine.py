@@ -362,6 +362,7 @@ def test_what_is_said_comes_as_it_was_said_and_an_id_given_twice_is_one_run(shop
     assert len(worker.all_heard()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_an_id_that_another_request_has_used_is_refused_and_the_first_run_is_as_it_was(shop: Shop):
     first: dict[str, Any] = {**SESSION_KEY, "new_message": "look", "state_delta": {"a": 1, "b": 2}, "run_id": "order-1"}

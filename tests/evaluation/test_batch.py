@@ -446,6 +446,7 @@ print([row.outcome for row in evaluation.rows])
 """
 
 
+@pytest.mark.slow
 def test_a_killed_batch_resumes_without_repeating_a_call_with_an_effect(tmp_path: Path) -> None:
     command = [sys.executable, "-c", _KILLED, str(tmp_path)]
     first = subprocess.run([*command, "c3"], capture_output=True, text=True, timeout=60)
@@ -457,6 +458,7 @@ def test_a_killed_batch_resumes_without_repeating_a_call_with_an_effect(tmp_path
     assert second.stdout.strip() == str(outcomes), second.stderr
 
 
+@pytest.mark.slow
 def test_progress_is_reported_once_a_second_however_fast_the_rows_are() -> None:
     seen: list[Progress] = []
     started = time.monotonic()

@@ -52,6 +52,7 @@ def _clerk(folder: Path) -> Agent:
     return Agent(name="clerk", model="gemini-2.5-flash", tools=[FunctionTool(charge)], before_model_callback=answer)
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_killed_worker_loses_no_row_and_repeats_no_call(cluster: Any, postgres: Postgres, tmp_path: Path) -> None:
     cases = [{"message": f"c{number}", "answer": "Done", "calls": "charge"} for number in range(120)]
@@ -67,6 +68,7 @@ def test_a_killed_worker_loses_no_row_and_repeats_no_call(cluster: Any, postgres
     assert sorted(charged) == sorted(f"c{number}" for number in range(120))
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_table_is_answered_on_a_cluster(cluster: Any, postgres: Postgres, tmp_path: Path) -> None:
     rows = [{"customer": f"d{number}"} for number in range(60)]
@@ -80,6 +82,7 @@ def test_a_table_is_answered_on_a_cluster(cluster: Any, postgres: Postgres, tmp_
     assert {row["answer"] for row in table} == {"Done."} and len(table) == 60
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 def test_a_budget_holds_on_a_cluster(cluster: Any, postgres: Postgres) -> None:
     def answer(callback_context: Any, llm_request: Any) -> LlmResponse:
@@ -104,6 +107,7 @@ def test_a_cluster_needs_a_database(tmp_path: Path) -> None:
         evaluate(_clerk(tmp_path), ["c1"], session_service=InMemorySessionService(), scheduler="tcp://127.0.0.1:9")
 
 
+@pytest.mark.slow
 def test_a_cluster_that_is_not_there_is_named(tmp_path: Path) -> None:
     service = DatabaseSessionService(f"sqlite:///{tmp_path}/rows.db")
     with pytest.raises(InputError, match=r"tcp://127\.0\.0\.1:9"):

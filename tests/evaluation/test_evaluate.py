@@ -261,6 +261,7 @@ def test_a_row_that_is_done_is_not_run_again_until_its_agent_or_question_changes
     assert sorted(calls) == ["a", "a", "b", "b", "c"]
 
 
+@pytest.mark.slow
 def test_an_edited_callback_or_setting_runs_the_rows_again() -> None:
     service = InMemorySessionService()
 

@@ -72,6 +72,7 @@ FAULTS: dict[str, tuple[Callable[[Disk], Callable[[], None]], tuple[type[Excepti
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", EVERY)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_an_error_at_any_place_is_told_once_and_the_next_turn_goes_on(
@@ -103,6 +104,7 @@ def test_an_error_at_any_place_is_told_once_and_the_next_turn_goes_on(
     record(f"{fault} at {passed} points of {len(names)} names: {index} turns ended with it, 0 of the faults looked for")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", EVERY)
 def test_a_run_that_is_killed_at_any_place_goes_on_in_another_process(
     tmp_path: Path, step: int, record: Callable[[str], None]

@@ -87,6 +87,7 @@ def _check(folder: Path, kills: int) -> None:
     assert paid <= CALLS + kills * AT_ONCE  # a kill costs what was under way
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
     [pytest.param(6, id="some"), pytest.param(300, id="all", marks=[pytest.mark.faults, pytest.mark.timeout(900)])],
@@ -105,6 +106,7 @@ def test_a_kill_at_any_time_loses_no_row_and_repeats_no_call(kills: int, tmp_pat
     raise AssertionError(f"{total} kills")
 
 
+@pytest.mark.slow
 def test_a_kill_in_the_middle_costs_two_percent_at_most(tmp_path: Path) -> None:
     (tmp_path / "began").touch()
     process = forkserver().Process(target=evaluate_in_a_process, args=(tmp_path,))

@@ -50,6 +50,7 @@ async def read(store: Path | str) -> dict[str, Any]:
     return matches
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("count", "shared"), COUNTS)
 def test_eight_processes_at_one_file_lose_nothing(
     tmp_path: Path, count: int, shared: int, record: Callable[[str], None]
@@ -57,6 +58,7 @@ def test_eight_processes_at_one_file_lose_nothing(
     record(f"SQLite: {write(tmp_path / 'nb.db', count, shared)}")
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize(("count", "shared"), COUNTS)
 def test_eight_processes_at_one_database_server_lose_nothing(

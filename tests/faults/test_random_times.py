@@ -96,6 +96,7 @@ def campaign(
 MANY = [pytest.mark.faults, pytest.mark.timeout(1800)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", [pytest.param(8, id="some"), pytest.param(1000, id="all", marks=MANY)])
 def test_killed_at_any_time(tmp_path: Path, times: int, record: Callable[[str], None]):
     result = campaign(tmp_path / "rounds", times, f"kill {times}", 15.0, "kill")
@@ -103,6 +104,7 @@ def test_killed_at_any_time(tmp_path: Path, times: int, record: Callable[[str], 
     record(f"{times} SIGKILLs: {result}")
 
 
+@pytest.mark.slow
 @pytest.mark.postgres
 @pytest.mark.parametrize("times", [pytest.param(8, id="some"), pytest.param(1000, id="all", marks=MANY)])
 def test_killed_at_any_time_beside_a_database_server(

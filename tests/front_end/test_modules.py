@@ -2,9 +2,11 @@
 
 from pathlib import Path
 
+import pytest
 import view_build
 
 
+@pytest.mark.slow
 def test_the_modules_pass_their_own_tests(tmp_path: Path):
     done = view_build.run_tests(tmp_path)
 

@@ -4,6 +4,7 @@ import json
 import re
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -82,6 +83,7 @@ def test_half_a_character_in_an_answer_is_mended():
     assert_travels(talk.stored())
 
 
+@pytest.mark.slow
 @given(st.dictionaries(st.sampled_from("abc"), JSON, max_size=3))
 @example({"a": HALF})
 @example({"a": {HALF: [HALF]}})
@@ -113,6 +115,7 @@ def test_any_arguments_reach_the_tool_as_they_are_stored(args: dict[str, Any]):
     assert_travels(stored)
 
 
+@pytest.mark.slow
 @given(TEXT.filter(lambda key: not key.startswith("temp:")), JSON)
 @example("k", HALF)
 @example("user:k", {HALF: 1})

@@ -60,6 +60,7 @@ def test_a_database_that_is_used_for_other_things_too_keeps_both(tmp_path: Path)
     db.close()
 
 
+@pytest.mark.slow
 def test_processes_that_write_at_once_lose_nothing(tmp_path: Path):
     code = (
         "import asyncio, sys\n"

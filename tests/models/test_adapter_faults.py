@@ -46,8 +46,9 @@ def vendor(request: pytest.FixtureRequest) -> Vendor:
 # --- streams cut at every byte
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("framing", "step"), [("chunked", 17), ("close", 17), pytest.param("close", 1, marks=pytest.mark.long)]
+    ("framing", "step"), [("chunked", 41), ("close", 41), pytest.param("close", 1, marks=pytest.mark.long)]
 )
 def test_no_call_comes_of_a_stream_that_is_cut_wherever_that_is(
     vendor: Vendor, server: GeminiServer, framing: str, step: int
@@ -182,6 +183,7 @@ MISNAMED = [
 """A result of one call's id and another tool's name."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("vendor", [OPENAI, ANTHROPIC, GEMINI], ids=["openai", "anthropic", "gemini"])
 @example(contents=MISNAMED, lacks=set())
 @given(contents=st.lists(CONTENTS, max_size=7), lacks=st.sets(st.sampled_from(["parallel_calls", "images"])))

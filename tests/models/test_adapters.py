@@ -79,6 +79,7 @@ ALTERNATIVES: dict[str, Any] = {
 """Keyword -> a schema with it at the top, the names of all properties, and what every valid value has."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keyword", ALTERNATIVES)
 def test_alternatives_of_arguments_go_in_a_form_that_the_service_takes(
     vendor: Vendor, server: GeminiServer, keyword: str

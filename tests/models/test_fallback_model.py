@@ -42,6 +42,7 @@ def look() -> str:
     return "seen"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", [False, True])
 def test_a_turn_goes_from_one_vendor_to_the_other_and_back(
     servers: tuple[GeminiServer, GeminiServer], stream: bool, caplog: pytest.LogCaptureFixture

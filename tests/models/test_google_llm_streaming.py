@@ -210,6 +210,7 @@ SHORT: tuple[dict[str, Any], ...] = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("framing", ["close", "chunked"])
 def test_a_stream_cut_at_any_byte_is_one_error_or_the_whole_answer(server: GeminiServer, framing: str):
     body = sse(*SHORT)

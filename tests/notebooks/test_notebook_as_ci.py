@@ -8,7 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
-pytestmark = pytest.mark.kernel
+pytestmark = [pytest.mark.kernel, pytest.mark.kernel_all]
 
 AGENT = """from adk_nb import Agent
 from adk_nb.models import ScriptedLlm
@@ -17,9 +17,7 @@ clerk = Agent(name="clerk", model=ScriptedLlm(*["It is {price} euros."] * 2))"""
 CASES = "%%eval clerk --min 1\n| message | answer |\n| --- | --- |\n| 300 grams? | 6.70 |\n| 250 grams? | 6.70 |"
 
 
-@pytest.mark.parametrize(
-    ("price", "outcome"), [pytest.param("6.70", "3 passed", marks=pytest.mark.kernel_all), ("1.75", "1 failed")]
-)
+@pytest.mark.parametrize(("price", "outcome"), [("6.70", "3 passed"), ("1.75", "1 failed")])
 def test_a_score_below_the_minimum_fails_the_job(tmp_path: Path, price: str, outcome: str):
     notebook = nbformat.v4.new_notebook()
     notebook.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
