@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from adk_nb.errors import StorageError
 from adk_nb.events.event import Event
@@ -44,6 +45,8 @@ def stored() -> Event:
         lambda event: event.output is event.output and event.branch is None,
         lambda event: Session(id="s", events=[event]) == Session(id="s", events=[EVENT]),
         lambda event: Session(id="s", events=[event]).model_dump() == Session(id="s", events=[EVENT]).model_dump(),
+        lambda event: TypeAdapter(Event).validate_python(event) == EVENT,
+        lambda event: TypeAdapter(list[Event]).dump_json([event]) == TypeAdapter(list[Event]).dump_json([EVENT]),
     ],
 )
 def test_an_unread_event_is_as_good_as_the_one_that_was_written(look: Callable[[Event], Any]):
@@ -72,6 +75,18 @@ def test_the_content_of_a_lent_event_is_the_same_copy_before_and_after_the_rest_
     assert event.content is content and event == EVENT.model_copy(update={"content": content})
     assert EVENT.text == "hello" and copy.deepcopy(event) == event
     assert lazy_copy(Event(author="guide")).content is None
+
+
+def test_an_event_of_a_subclass_is_lent_as_a_whole_copy():
+    class Noted(Event):
+        note: str = ""
+
+    event = Noted(author="guide", note="mind the gap", actions=EventActions(state_delta={"k": [1]}))
+    copied = lazy_copy(event)
+    copied.actions.state_delta["k"].append(2)
+
+    assert type(copied) is Noted and copied.note == "mind the gap"
+    assert event.actions.state_delta == {"k": [1]}
 
 
 def test_what_a_lent_event_does_is_copied_also_where_it_was_not_given_but_put_in():
