@@ -3,7 +3,7 @@
 Source: https://modelcontextprotocol.io/specification/2025-06-18/server/tools (Structured Content).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, cast
 
 from adk_nb.wire import json_or_text
@@ -26,31 +26,20 @@ def value_of(response: Mapping[str, Any]) -> Any:
     if "structuredContent" not in response:
         return text
     structured: Any = response["structuredContent"]
-    value = structured["result"] if _is_wrapped(structured) else structured
-    return value if _is_same_value(text, texts, structured, value) else response
+    # Structured content is an object, so servers put any other value under `result`.
+    is_wrapped = isinstance(structured, dict) and [*cast(dict[str, Any], structured)] == ["result"]
+    value = cast(Any, structured["result"] if is_wrapped else structured)
+    # The text has the same value, as a whole or block by block.
+    if not text or text == value or (parsed := _parse(text)) == structured or parsed == value:
+        return value
+    is_list = isinstance(value, list) and [*map(_parse, texts)] == [*map(_parse, cast(list[Any], value))]
+    return cast(Any, value) if is_list else response
 
 
 def _text(block: Any) -> str | None:
     if not isinstance(block, dict) or cast(Any, block).keys() != {"type", "text"}:
         return None
     return str(cast(dict[str, Any], block)["text"])
-
-
-def _is_wrapped(structured: Any) -> bool:
-    """Structured content is an object, so servers put any other value under `result`."""
-    return isinstance(structured, dict) and [*cast(dict[str, Any], structured)] == ["result"]
-
-
-def _is_same_value(text: str, texts: Sequence[str], structured: Any, value: Any) -> bool:
-    """True if the text, as a whole or block by block, has the value of the structured content."""
-    if not text or text == value:
-        return True
-    parsed = _parse(text)
-    if parsed in (structured, value):
-        return True
-    return isinstance(value, list) and [_parse(block_text) for block_text in texts] == [
-        _parse(block_text) for block_text in cast(list[Any], value)
-    ]
 
 
 def _parse(text: Any) -> Any:

@@ -6,7 +6,7 @@ types.
 
 from collections.abc import Iterable
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from adk_nb import types
 from adk_nb.wire import copy_model, deep_copy, new_model, prototype
@@ -16,12 +16,12 @@ _TEXT = {"text"}
 
 def content(role: str, parts: list[types.Part]) -> types.Content:
     """A content of `parts`."""
-    return copy_model(_content(), role=role, parts=parts)
+    return copy_model(_prototypes().content, role=role, parts=parts)
 
 
 def text_part(text: str) -> types.Part:
     """A text part."""
-    return copy_model(_text_part(), text=text)
+    return copy_model(_prototypes().text, text=text)
 
 
 def text_of(parts: Iterable[types.Part]) -> str:
@@ -45,49 +45,41 @@ def copied_content(original: types.Content) -> types.Content:
 
 def call(id: str | None, name: str | None, args: dict[str, Any] | None) -> types.Part:
     """A part with a function call."""
-    return copy_model(_call_part(), function_call=copy_model(_call(), id=id, name=name, args=args))
+    made = _prototypes()
+    return copy_model(made.call_part, function_call=copy_model(made.call, id=id, name=name, args=args))
 
 
 def result(id: str | None, name: str, response: dict[str, Any]) -> types.Part:
     """A part with the response to the call `id`."""
-    return copy_model(_response_part(), function_response=copy_model(_response(), id=id, name=name, response=response))
+    made = _prototypes()
+    return copy_model(made.result_part, function_response=copy_model(made.result, id=id, name=name, response=response))
 
 
 def tool(declarations: list[types.FunctionDeclaration]) -> types.Tool:
     """A tool with function declarations."""
-    return copy_model(_tool(), function_declarations=declarations)
+    return copy_model(_prototypes().tool, function_declarations=declarations)
+
+
+class _Prototypes(NamedTuple):
+    content: types.Content
+    text: types.Part
+    call: types.FunctionCall
+    call_part: types.Part
+    result: types.FunctionResponse
+    result_part: types.Part
+    tool: types.Tool
 
 
 @cache
-def _content() -> types.Content:
-    return prototype(types.Content(role="user", parts=[]))
-
-
-@cache
-def _text_part() -> types.Part:
-    return prototype(types.Part(text=""))
-
-
-@cache
-def _call() -> types.FunctionCall:
-    return prototype(types.FunctionCall(id="", name="", args={}))
-
-
-@cache
-def _call_part() -> types.Part:
-    return prototype(types.Part(function_call=_call()))
-
-
-@cache
-def _response() -> types.FunctionResponse:
-    return prototype(types.FunctionResponse(id="", name="", response={}))
-
-
-@cache
-def _response_part() -> types.Part:
-    return prototype(types.Part(function_response=_response()))
-
-
-@cache
-def _tool() -> types.Tool:
-    return prototype(types.Tool(function_declarations=[]))
+def _prototypes() -> _Prototypes:
+    call = types.FunctionCall(id="", name="", args={})
+    result = types.FunctionResponse(id="", name="", response={})
+    return _Prototypes(
+        content=prototype(types.Content(role="user", parts=[])),
+        text=prototype(types.Part(text="")),
+        call=prototype(call),
+        call_part=prototype(types.Part(function_call=call)),
+        result=prototype(result),
+        result_part=prototype(types.Part(function_response=result)),
+        tool=prototype(types.Tool(function_declarations=[])),
+    )

@@ -87,8 +87,14 @@ _last_environment: dict[Any, Any] | None = None
 def remember(*secrets: str | None) -> None:
     """Hide these secrets from now on in all output: errors, tool results, logs, tracebacks, pages."""
     fresh = [secret for secret in secrets if secret and secret not in _forms and _is_long_enough(secret)]
-    if fresh:
-        _learn(form for secret in fresh for form in _spellings(secret))
+    if not fresh:
+        return
+    with _lock:
+        for form in (form for secret in fresh for form in _spellings(secret)):
+            _forms.add(form)
+            lengths = {*_lengths.get(form[:_PREFIX], ()), len(form)}
+            _lengths[form[:_PREFIX]] = tuple(sorted(lengths, reverse=True))
+    _clean_logs()
 
 
 def remember_named(values: Mapping[str, Any] | None) -> None:
@@ -128,15 +134,6 @@ def known_secrets() -> tuple[str, ...]:
     """All spellings of the known secrets, longest first."""
     with _lock:
         return tuple(sorted(_forms, key=len, reverse=True))
-
-
-def _learn(forms: Iterable[str]) -> None:
-    with _lock:
-        for form in forms:
-            _forms.add(form)
-            lengths = {*_lengths.get(form[:_PREFIX], ()), len(form)}
-            _lengths[form[:_PREFIX]] = tuple(sorted(lengths, reverse=True))
-    _clean_logs()
 
 
 def _is_long_enough(value: str) -> bool:
@@ -201,27 +198,23 @@ def without_known(value: Any) -> Any:
 
 
 def _hide_known(value: Any) -> Any:
-    if isinstance(value, str):
-        return _text_without_known(value)
     if isinstance(value, list):
         return [_hide_known(item) for item in cast(list[Any], value)]
     if isinstance(value, dict):
         return {key: _hide_known(item) for key, item in cast(dict[str, Any], value).items()}
-    return value
-
-
-def _text_without_known(text: str) -> str:
+    if not isinstance(value, str):
+        return value
     pieces: list[str] = []
     end = 0
-    for index in _prefix_positions(text):
+    for index in _prefix_positions(value):
         if index < end:
             continue
-        for length in _lengths.get(text[index : index + _PREFIX], ()):
-            if text[index : index + length] in _forms:
-                pieces += [text[end:index], HIDDEN]
+        for length in _lengths.get(value[index : index + _PREFIX], ()):
+            if value[index : index + length] in _forms:
+                pieces += [value[end:index], HIDDEN]
                 end = index + length
                 break
-    return "".join([*pieces, text[end:]]) if pieces else text
+    return "".join([*pieces, value[end:]]) if pieces else value
 
 
 def _prefix_positions(text: str) -> Iterable[int]:
@@ -324,7 +317,11 @@ def _clean(record: logging.LogRecord) -> None:
         message = record.getMessage()
         if (safe := hidden(message)) != message:
             # Some formatters read the arguments, as uvicorn's does.
-            record.msg, record.args = _clean_argument(record.msg), _clean_arguments(record.args)
+            arguments: Any = record.args
+            record.msg, record.args = _clean_argument(record.msg), tuple(map(_clean_argument, arguments or ()))
+            if isinstance(arguments, Mapping):
+                named = cast(Mapping[str, Any], arguments)
+                record.args = {name: _clean_argument(value) for name, value in named.items()}
             if record.getMessage() != safe:
                 record.msg, record.args = safe, None
         if record.exc_info:
@@ -333,12 +330,6 @@ def _clean(record: logging.LogRecord) -> None:
                 record.exc_info, record.exc_text = None, safe
     except Exception:  # a malformed record: the handler that writes it reports the error
         return
-
-
-def _clean_arguments(arguments: Any) -> Any:
-    if isinstance(arguments, Mapping):
-        return {name: _clean_argument(value) for name, value in cast(Mapping[str, Any], arguments).items()}
-    return tuple(map(_clean_argument, arguments or ()))
 
 
 def _clean_argument(value: Any) -> Any:

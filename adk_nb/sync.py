@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import aclosing, contextmanager
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from functools import wraps
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -218,15 +218,10 @@ async def callback_call(fn: Callable[[], T], on_abandon: Callable[[Future[T]], o
             on_abandon(call.outcome)
         raise
     finally:
-        if call.outcome.done():
-            _adopt_variables(context)
-
-
-def _adopt_variables(context: Context) -> None:
-    """Set the context variables that were set in `context`, a copy, in the current one too."""
-    for variable, value in context.items():
-        if variable is not current_call_queue and variable.get(None) is not value:
-            variable.set(value)
+        # The context variables that it set in its copy are set in this task too.
+        for variable, value in context.items() if call.outcome.done() else ():
+            if variable is not current_call_queue and variable.get(None) is not value:
+                variable.set(value)
 
 
 @contextmanager

@@ -49,7 +49,16 @@ class LoopThread(threading.Thread):
 
     def close(self, seconds: float) -> None:
         """Cancel the running tasks, wait up to `seconds` for them, and close the loop."""
-        ended = asyncio.run_coroutine_threadsafe(_end_tasks(seconds), self.loop)
+
+        async def end_tasks() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                await asyncio.wait(tasks, timeout=seconds)
+            await asyncio.get_running_loop().shutdown_asyncgens()
+
+        ended = asyncio.run_coroutine_threadsafe(end_tasks(), self.loop)
         with suppress(TimeoutError):
             ended.result(seconds + HEARTBEAT_SECONDS)
         self.closed = True
@@ -57,15 +66,6 @@ class LoopThread(threading.Thread):
         self.join(HEARTBEAT_SECONDS)
         if not self.is_alive():
             self.loop.close()
-
-
-async def _end_tasks(seconds: float) -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks, timeout=seconds)
-    await asyncio.get_running_loop().shutdown_asyncgens()
 
 
 class Call(Generic[T]):
@@ -243,17 +243,17 @@ def repeat(step: Callable[[], float | None], *, name: str, after: float = 0) -> 
 
     On a daemon thread called `name`; without threads, on timers of the only loop.
     """
+
+    def run() -> None:
+        seconds: float | None = after
+        while seconds is not None:
+            time.sleep(seconds)
+            seconds = step()
+
     if has_threads():
-        threading.Thread(target=_repeat_here, args=[step, after], name=name, daemon=True).start()
+        threading.Thread(target=run, name=name, daemon=True).start()
     else:
         loop_thread().loop.call_later(after, _repeat_on_timers, step)
-
-
-def _repeat_here(step: Callable[[], float | None], after: float) -> None:
-    seconds: float | None = after
-    while seconds is not None:
-        time.sleep(seconds)
-        seconds = step()
 
 
 def _repeat_on_timers(step: Callable[[], float | None]) -> None:

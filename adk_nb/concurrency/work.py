@@ -123,7 +123,9 @@ class CallQueue:
         if threading.current_thread() is main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
             return
         with self._lock:
-            position = _position(main)
+            # The frame and the instruction that the main thread executes.
+            frame = sys._current_frames().get(main.ident or 0)  # pyright: ignore[reportPrivateUsage]
+            position = frame and (frame, frame.f_lasti)
             if self._running is call and last_position in (None, position):
                 self._is_interrupted = True
                 _interrupt(main)
@@ -134,21 +136,18 @@ class CallQueue:
             return
         self._is_interrupted = False
         try:
-            self._run_interruptible(call)
+            if threading.current_thread() is threading.main_thread():
+                self._running = call
+            try:
+                call.run()
+            finally:
+                with self._lock:  # a signal that is already sent arrives here, not in the next call
+                    self._running = None
         except KeyboardInterrupt:
             self._running = None
             if not self._is_interrupted:
                 self._on_interrupt()
                 raise
-
-    def _run_interruptible(self, call: Call[Any]) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._running = call
-        try:
-            call.run()
-        finally:
-            with self._lock:  # a signal that is already sent arrives here, not in the next call
-                self._running = None
 
     def _serve_next(self) -> None:
         """Run one call as a callback of the home loop, which a KeyboardInterrupt out of here would end."""
@@ -168,12 +167,6 @@ class CallQueue:
 def _wait_seconds(deadline: float | None) -> float:
     """Seconds of the next wait: until the deadline, and no longer than a heartbeat."""
     return HEARTBEAT_SECONDS if deadline is None else min(HEARTBEAT_SECONDS, deadline - time.monotonic())
-
-
-def _position(thread: threading.Thread) -> object:
-    """The frame and the instruction that another thread executes."""
-    frame = sys._current_frames().get(thread.ident or 0)  # pyright: ignore[reportPrivateUsage]
-    return frame and (frame, frame.f_lasti)
 
 
 def _interrupt(main: threading.Thread) -> None:
