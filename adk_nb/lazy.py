@@ -1,9 +1,12 @@
 """Import late: optional packages with a way to install them, and names of a package that load on first use."""
 
+import ast
 import importlib
 import importlib.util
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -74,27 +77,43 @@ def _require_in_page(module: str, package: str) -> ModuleType:
         raise MissingExtraError(f"{reason}; on your machine, type: %pip install {package}") from error
 
 
-def face(
-    package: str, table: Mapping[str, str], cloud: Mapping[str, str] | None = None
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def late(table: Mapping[str, str]) -> Callable[[str], Any]:
+    """A function that loads a name on first use. `table`: name -> the module that defines it."""
+    return lambda name: getattr(importlib.import_module(table[name]), name)
+
+
+def face(package: str, cloud: Mapping[str, str] | None = None) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose names load on first use (PEP 562).
+
+    Its names are those that the stub beside it imports, for checkers and editors: each is loaded from where the stub
+    imports it from. The first use of a name reads the stub.
 
     Args:
         package: The package's own `__name__`.
-        table: Public name -> the module that defines it, or, if no attribute of it has that name, is it.
         cloud: ADK's name of a Google Cloud client -> the replacement.
     """
 
+    @cache
+    def sources() -> dict[str, str]:
+        """Public name -> the module, or the package of the module, that the stub imports it from; sorted."""
+        spec: Any = sys.modules[package].__spec__
+        stub = ast.parse(spec.loader.get_data(str(Path(spec.origin).with_suffix(".pyi"))))
+        imports = [node for node in stub.body if isinstance(node, ast.ImportFrom) and node.module]
+        names = {alias.name: str(node.module) for node in imports for alias in node.names}
+        return {name: names[name] for name in sorted(names) if names[name].startswith("adk_nb")}
+
     def load(name: str) -> Any:
         if name == "__all__":  # `from package import *` asks for it here
-            return sorted(table)
+            return list(sources())
+        # Python looks here for a package's attributes of its own, such as `__path__`, which no stub has.
+        if name.startswith("__"):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
         if cloud and name in cloud:
             raise CloudServiceError(f"{name} is a client of Google Cloud, which adk_nb lacks; use {cloud[name]}")
-        if name not in table:
-            if error := instead_of(f"{package}.{name}"):
-                raise error
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(table[name])
-        return getattr(module, name) if hasattr(module, name) else module
+        if (source := sources().get(name)) is None:
+            raise instead_of(f"{package}.{name}") or AttributeError(f"module {package!r} has no attribute {name!r}")
+        if source == package or not hasattr(module := importlib.import_module(source), name):
+            return importlib.import_module(f"{source}.{name}")
+        return getattr(module, name)
 
-    return load, lambda: sorted(table)
+    return load, lambda: list(sources())

@@ -2,10 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(
-    __name__,
-    {
-        "DbosEngine": "adk_nb.engines.dbos_engine",
-        "Outcome": "adk_nb.engines.dbos_engine",
-    },
-)
+__getattr__, __dir__ = face(__name__)

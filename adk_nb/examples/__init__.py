@@ -2,10 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(
-    __name__,
-    {
-        "BaseExampleProvider": "adk_nb.examples.base_example_provider",
-        "Example": "adk_nb.examples.example",
-    },
-)
+__getattr__, __dir__ = face(__name__)

@@ -2,11 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(
-    __name__,
-    {
-        "crewai": "adk_nb.integrations.crewai",
-        "langchain": "adk_nb.integrations.langchain",
-        "openai": "adk_nb.integrations.openai",
-    },
-)
+__getattr__, __dir__ = face(__name__)

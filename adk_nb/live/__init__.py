@@ -2,10 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(
-    __name__,
-    {
-        "LiveRequest": "adk_nb.runtime.live_request_queue",
-        "LiveRequestQueue": "adk_nb.runtime.live_request_queue",
-    },
-)
+__getattr__, __dir__ = face(__name__)

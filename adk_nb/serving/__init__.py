@@ -5,14 +5,7 @@ from typing import Any
 from adk_nb.lazy import face
 from adk_nb.serving.extra import check_extra
 
-_load, __dir__ = face(
-    __name__,
-    {
-        "Server": "adk_nb.serving.server",
-        "create_app": "adk_nb.serving.app",
-        "new_token": "adk_nb.serving.app",
-    },
-)
+_load, __dir__ = face(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -2,11 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(
-    __name__,
-    {
-        "instrument": "adk_nb.telemetry.instrumentation",
-        "tracer": "adk_nb.telemetry.tracing",
-        "uninstrument": "adk_nb.telemetry.instrumentation",
-    },
-)
+__getattr__, __dir__ = face(__name__)

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from adk_nb.errors import ConfigurationError
-from adk_nb.lazy import face, require
+from adk_nb.lazy import late, require
 from adk_nb.models.http_address import otlp_url
 from adk_nb.redaction import remember_url
 from adk_nb.runtime import observer
@@ -20,8 +20,7 @@ _SIGNAL_PATH = re.compile(r"/v1(/(traces|metrics|logs))?$")
 """The end of a path that names a signal, or the version alone. Source: OTLP 1.10, "OTLP/HTTP Request"."""
 _SECRET_PARTS = re.compile(r"(?:(?<=://)|^)[^@/]*@|(?<==)[^&#]+")
 
-_late, _ = face(
-    __name__,
+_late = late(
     {
         "Destination": "adk_nb.telemetry.otlp",
         "new_provider": "adk_nb.telemetry.otlp",

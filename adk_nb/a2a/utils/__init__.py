@@ -2,4 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(__name__, {"to_a2a": "adk_nb.a2a.utils.agent_to_a2a"})
+__getattr__, __dir__ = face(__name__)

@@ -2,9 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(
-    __name__,
-    {
-        "LangchainTool": "adk_nb.tools.langchain_tool",
-    },
-)
+__getattr__, __dir__ = face(__name__)

@@ -2,9 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(
-    __name__,
-    {
-        "OpenAILlm": "adk_nb.models.openai_llm",
-    },
-)
+__getattr__, __dir__ = face(__name__)

@@ -16,7 +16,7 @@ from traitlets.config import Config, Configurable
 
 from adk_nb import google_adk
 from adk_nb.errors import UserError, closest
-from adk_nb.lazy import face, require
+from adk_nb.lazy import late, require
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
 from adk_nb.notebook import settings
 from adk_nb.notebook.registry import Extension, Setting, registry
@@ -31,10 +31,7 @@ _TURN_SETTINGS = ("max_cost_usd", "max_iterations", "timeout", "show_thoughts", 
 """Settings that are copied to `notebook.settings.now`."""
 
 # Imported when a setting needs it: %load_ext has to be fast.
-_late, _ = face(
-    __name__,
-    {"LLMRegistry": "adk_nb.models.registry"},
-)
+_late = late({"LLMRegistry": "adk_nb.models.registry"})
 
 
 class AdkNb(Configurable):

@@ -17,7 +17,7 @@ from IPython.core.getipython import get_ipython
 from IPython.core.magic import Magics, magics_class, no_var_expand
 
 import adk_nb
-from adk_nb.lazy import face
+from adk_nb.lazy import late
 from adk_nb.notebook.magics import catalog, hooks
 from adk_nb.notebook.magics.config import FILE_PREFIX, AdkNb
 from adk_nb.notebook.magics.grammar import without_semicolon
@@ -35,8 +35,7 @@ _NAMES_TARGET = "adk_nb.names"
 _MAGIC = re.compile(r"%(\w+)")
 
 # Imported when a cell first needs them: %load_ext has to be fast.
-_late, _ = face(
-    __name__,
+_late = late(
     {
         "Notebook": "adk_nb.notebook.cells.notebook",
         "debug_view": "adk_nb.notebook.magics.debug_view",

@@ -2,4 +2,4 @@
 
 from adk_nb.lazy import face
 
-__getattr__, __dir__ = face(__name__, {"auth_helpers": "adk_nb.tools.openapi_tool.auth.auth_helpers"})
+__getattr__, __dir__ = face(__name__)
