@@ -20,7 +20,7 @@ from adk_nb.runtime.context import CallbackContext, has_unstored
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.hooks import Hook, Hooks, as_list, first_result, notify
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
-from adk_nb.runtime.nested_calls import is_paused, without_answers
+from adk_nb.runtime.open_calls import is_paused, without_answers
 from adk_nb.runtime.run_config import RetryConfig
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, error_text

@@ -11,7 +11,7 @@ from adk_nb.models.llm_response import EXIT_FLOW
 from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
-from adk_nb.runtime.nested_calls import is_paused, outermost, recipient, without_answers
+from adk_nb.runtime.open_calls import is_paused, outermost, recipient, without_answers
 
 logger = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from adk_nb.runtime.calls import is_message_to_user
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import awaited_branches
+from adk_nb.runtime.open_calls import awaited_branches
 from adk_nb.tools.agent_tool import AgentTool, CallableAgent, failure_message
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.finish_task_tool import NAME as FINISH

@@ -22,14 +22,14 @@ from adk_nb.runtime.durable import load_attempts
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS, TOOLSET, Interrupt, Kind, is_first_use, is_toolset
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
-from adk_nb.runtime.nested_calls import (
+from adk_nb.runtime.open_calls import (
     calls_with_answers,
     calls_with_interrupts,
+    close_lost_call,
     has_results,
     queued_calls,
     unanswered_calls,
 )
-from adk_nb.runtime.open_calls import close_lost_call
 from adk_nb.runtime.open_sessions import catch_up, is_first_to_continue
 from adk_nb.tools.auth import exchange
 from adk_nb.tools.base_toolset import BaseToolset

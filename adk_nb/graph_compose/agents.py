@@ -22,8 +22,7 @@ from adk_nb.models.llm_response import ESCALATE, EXIT_FLOW, WAIT_FOR_USER_INPUT,
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import TRANSFER
-from adk_nb.runtime.open_calls import new_call_id
+from adk_nb.runtime.open_calls import TRANSFER, new_call_id
 from adk_nb.sessions.session import Session
 from adk_nb.tools.transfer_to_agent_tool import TransferToAgentTool
 

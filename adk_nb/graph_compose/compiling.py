@@ -31,7 +31,7 @@ from adk_nb.models.connections import check_url
 from adk_nb.models.http_llm import HttpLlm
 from adk_nb.models.http_messages import check_template
 from adk_nb.runtime.approvals import RESERVED
-from adk_nb.runtime.nested_calls import TRANSFER
+from adk_nb.runtime.open_calls import TRANSFER
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.web_access import WebAccess
 

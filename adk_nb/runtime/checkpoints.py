@@ -55,10 +55,14 @@ class Checkpoints:
         """The agent to resume: `agent`, or the agent it transferred to. None: it is finished."""
         # `seen`: two finished agents may have transferred to each other.
         current, seen = agent, set[str]()
-        while current is not None and current.name not in seen and self._is_finished(current, branch):
-            seen.add(current.name)
+        while current is not None and current.name not in seen:
             events = self._events.get((current.name, branch))
-            successor = events[-1].actions.transfer_to_agent if events else None
+            last = events[-1] if events else None
+            successor = last.actions.transfer_to_agent if last else None
+            has_answered = last is not None and current.is_llm and (_is_answer(last) or bool(successor))
+            if not (has_answered or self.is_ended(current, branch)):
+                break
+            seen.add(current.name)
             current = current.root_agent.find_agent(successor) if successor else None
         return current
 
@@ -67,14 +71,6 @@ class Checkpoints:
         for (name, event_branch), events in self._events.items():
             if is_under(event_branch, branch) and agent.find_agent(name):
                 yield from events
-
-    def _is_finished(self, agent: RunnableAgent, branch: str | None) -> bool:
-        if self.is_ended(agent, branch):
-            return True
-        last = (self._events.get((agent.name, branch)) or [None])[-1]
-        if last is None or not agent.is_llm:
-            return False
-        return _is_answer(last) or bool(last.actions.transfer_to_agent)
 
     def _read(self, event: Event) -> None:
         key = (event.author, event.branch)
@@ -94,20 +90,17 @@ class Checkpoints:
             self._states[key] = actions.agent_state
             step = actions.agent_state.get("current_sub_agent")
             if isinstance(step, str) and step:
-                self._forget(self._names_under(event.author, step), event.branch)
+                # That sub-agent of the author starts, with all agents under it.
+                parent = self._root.find_agent(event.author)
+                pending = [agent for agent in (parent.sub_agents if parent else ()) if agent.name == step]
+                names = {step}
+                while pending:
+                    agent = pending.pop()
+                    names.add(agent.name)
+                    pending += agent.sub_agents
+                self._forget(names, event.branch)
             elif not actions.agent_state:  # a parallel agent: all sub-agents start, each on its own branch
                 self._forget(None, f"{event.branch}.{event.author}" if event.branch else event.author)
-
-    def _names_under(self, name: str, step: str) -> set[str]:
-        """Names of the sub-agent `step` of agent `name`, and of all agents under it."""
-        parent = self._root.find_agent(name)
-        pending = [agent_under for agent_under in (parent.sub_agents if parent else ()) if agent_under.name == step]
-        names = {step}
-        while pending:
-            agent = pending.pop()
-            names.add(agent.name)
-            pending += agent.sub_agents
-        return names
 
     def _forget(self, names: Container[str] | None, branch: str | None) -> None:
         """Drop the progress of the named agents (None: all) on `branch` and below it."""

@@ -35,22 +35,20 @@ def request(request_id: str, auth_config: AuthConfig, calls: Sequence[WaitingCal
     """The part that requests one credential; it has no secrets."""
     arguments = AuthToolArguments(function_call_id=calls[0].call.id or "", auth_config=auth_config.public())
     args = arguments.model_dump(mode="json", by_alias=True, exclude_none=True)
-    args[CALLS] = [_waiting_call_json(waiting_call) for waiting_call in calls]
+    args[CALLS] = []
+    for waiting_call in calls:
+        fields: dict[str, Any] = {"call": waiting_call.call.model_dump(exclude_none=True)}
+        if decided := waiting_call.decided:
+            confirmation = decided.confirmation.model_dump(mode="json", by_alias=True, exclude_none=True)
+            fields["approved"] = {
+                "confirmation": confirmation,
+                "ran": decided.ran,
+                "tool": decided.tool_fingerprint,
+            }
+        args[CALLS].append(fields)
     if problem:
         args[PROBLEM] = problem
     return types.Part(function_call=types.FunctionCall(id=request_id, name=REQUEST, args=args))
-
-
-def _waiting_call_json(waiting_call: WaitingCall) -> dict[str, Any]:
-    fields: dict[str, Any] = {"call": waiting_call.call.model_dump(exclude_none=True)}
-    if waiting_call.decided:
-        confirmation = waiting_call.decided.confirmation.model_dump(mode="json", by_alias=True, exclude_none=True)
-        fields["approved"] = {
-            "confirmation": confirmation,
-            "ran": waiting_call.decided.ran,
-            "tool": waiting_call.decided.tool_fingerprint,
-        }
-    return fields
 
 
 def take_secrets(ctx: InvocationContext, message: types.Content) -> types.Content:
@@ -92,18 +90,17 @@ def check_answer(interrupt: Interrupt, answer: Mapping[str, Any]) -> None:
         _check_origin(interrupt.auth_request, credential.oauth2)
     if refusal(answer):
         return
-    if credential is None or not _matches(credential, scheme):
-        raise InputError(
-            f"the answer to credential request {interrupt.id!r} has no {scheme} credential; {_answer_hint(interrupt)}"
-        )
-
-
-def _matches(credential: AuthCredential, scheme: str) -> bool:
-    """True if the credential has what its auth scheme needs."""
-    if scheme in ("oauth2", "openIdConnect"):
-        oauth2 = credential.oauth2
-        return oauth2 is not None and bool(oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri)
-    return bool(credential.api_key if scheme == "apiKey" else credential.http)
+    has_credential = False
+    if credential and scheme in ("oauth2", "openIdConnect"):
+        oauth2 = credential.oauth2 or OAuth2Auth()
+        has_credential = bool(oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri)
+    elif credential:
+        has_credential = bool(credential.api_key if scheme == "apiKey" else credential.http)
+    if not has_credential:
+        hint = "send it as exchanged_auth_credential"
+        if interrupt.auth_uri:
+            hint = "open its auth_uri, and send the address that it leads to as auth_response_uri"
+        raise InputError(f"the answer to credential request {interrupt.id!r} has no {scheme} credential; {hint}")
 
 
 def _check_origin(request: OAuth2Auth, answer: OAuth2Auth) -> None:
@@ -126,12 +123,6 @@ def _endpoint(uri: str) -> tuple[str, ...]:
     except ValueError:  # such as an unclosed bracket of an IPv6 address
         return (uri,)
     return parts.scheme.lower(), parts.netloc.lower(), parts.path or "/"
-
-
-def _answer_hint(interrupt: Interrupt) -> str:
-    if interrupt.auth_uri:
-        return "open its auth_uri, and send the address that it leads to as auth_response_uri"
-    return "send it as exchanged_auth_credential"
 
 
 def _query(uri: str) -> dict[str, list[str]]:
@@ -165,19 +156,15 @@ def read_answer(answer: Mapping[str, Any]) -> AuthCredential | None:
     try:
         if "authType" in fields or "auth_type" in fields:
             return AuthCredential.model_validate(fields)
-        return _from_fields(fields)
+        if key := fields.get("apiKey") or fields.get("api_key"):
+            return AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=key)
+        oauth2 = OAuth2Auth.model_validate(fields)
+        if oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri:
+            return AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=oauth2)
+        credentials = HttpCredentials.model_validate(fields)
+        if credentials.token or credentials.password is not None:
+            http = HttpAuth(scheme="bearer" if credentials.token else "basic", credentials=credentials)
+            return AuthCredential(auth_type=AuthCredentialTypes.HTTP, http=http)
     except ValidationError:  # not logged: its message may contain the secret
-        return None
-
-
-def _from_fields(fields: dict[str, Any]) -> AuthCredential | None:
-    if key := fields.get("apiKey") or fields.get("api_key"):
-        return AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key=key)
-    oauth2 = OAuth2Auth.model_validate(fields)
-    if oauth2.access_token or oauth2.auth_code or oauth2.auth_response_uri:
-        return AuthCredential(auth_type=AuthCredentialTypes.OAUTH2, oauth2=oauth2)
-    credentials = HttpCredentials.model_validate(fields)
-    if credentials.token or credentials.password is not None:
-        http = HttpAuth(scheme="bearer" if credentials.token else "basic", credentials=credentials)
-        return AuthCredential(auth_type=AuthCredentialTypes.HTTP, http=http)
+        pass
     return None

@@ -47,18 +47,10 @@ def _part_summary(part: types.Part) -> str | None:
         return f"calls {call.name}({_truncate(str(call.args or {}), 50)})"
     if response := part.function_response:
         return f"{response.name} answers {_truncate(str(response.response), 100)}"
-    return _code_summary(part) or _data_summary(part)
-
-
-def _code_summary(part: types.Part) -> str | None:
     if part.executable_code:
         return f"runs {(part.executable_code.language or types.Language.PYTHON).value.lower()} code"
     if part.code_execution_result:
         return f"code answers {_truncate(str(part.code_execution_result.output or ''), 100)}"
-    return None
-
-
-def _data_summary(part: types.Part) -> str | None:
     if part.inline_data:
         return f"data {part.inline_data.mime_type or ''}".strip()
     return f"file {part.file_data.file_uri}" if part.file_data else None

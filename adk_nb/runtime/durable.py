@@ -156,7 +156,11 @@ def _intent(ctx: InvocationContext, call: types.FunctionCall, name: str = "", ef
 
     Some model services number the calls of each response from 1, so the call id includes the id of its event.
     """
-    event = _calling_event(ctx, call)
+    # Of several calls with that id, the newest with these arguments, or else the newest.
+    records = history_of(ctx.session).calls.all(call.id)
+    same = next((record for record in reversed(records) if record.call.args == call.args), None)
+    newest = same or (records[-1] if records else None)
+    event = newest.event if newest else None
     return Intent(
         run_id=event.invocation_id if event else ctx.invocation_id,
         branch=ctx.branch or "",
@@ -164,11 +168,3 @@ def _intent(ctx: InvocationContext, call: types.FunctionCall, name: str = "", ef
         name=name,
         effect=effect,
     )
-
-
-def _calling_event(ctx: InvocationContext, call: types.FunctionCall) -> Event | None:
-    """The event that made `call`; of several calls with its id, the newest with its arguments, or else the newest."""
-    records = history_of(ctx.session).calls.all(call.id)
-    same = next((record for record in reversed(records) if record.call.args == call.args), None)
-    newest = same or (records[-1] if records else None)
-    return newest.event if newest else None

@@ -7,17 +7,20 @@ from adk_nb import types
 from adk_nb.errors import ConfigurationError, InputError, InvocationNotFoundError
 from adk_nb.events.event import Event, as_content, new_event
 from adk_nb.events.event_actions import EventActions, no_actions
-from adk_nb.events.requests import APPROVAL_REQUEST
+from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, NODE_APPROVAL
 from adk_nb.parts import copied_content
+from adk_nb.runtime import credentials
+from adk_nb.runtime.approvals import expired_message, read_answer
+from adk_nb.runtime.branches import is_within
 from adk_nb.runtime.checkpoints import Checkpoints
-from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.interrupts import APPROVALS
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
-from adk_nb.runtime.message import answering_agent, check_input_schema, check_message, save_files, task_call_id
-from adk_nb.runtime.nested_calls import awaited_branches, is_paused, outermost
+from adk_nb.runtime.open_calls import awaited_branches, is_paused, open_tasks, outermost, recipient
+from adk_nb.sessions.session import Session
 from adk_nb.sessions.state import storable_delta
+from adk_nb.wire import json_problem
 
 logger = logging.getLogger(__name__)
 
@@ -63,17 +66,24 @@ async def first_event(
     if message:
         # In this order, so that no plugin sees a secret or an invalid message.
         check_message(message, ctx.session)
-        message = take_secrets(ctx, message)
-        ctx.user_content = message
-        message = await _after_plugins(ctx, message)
+        message = ctx.user_content = credentials.take_secrets(ctx, message)
+        if hooks := ctx.plugin_manager.hooks("on_user_message"):
+            replacement = await first_result(hooks, invocation_context=ctx, user_message=message)
+            if replacement is not None:
+                message = as_content(replacement)
+                check_message(message, ctx.session)
+                message = credentials.take_secrets(ctx, message)
     history = history_of(ctx.session)
     ctx.task_call_id = task_call_id(root, message, history)
     ctx.agent = answering_agent(root, message, history, ctx.task_call_id, sticky=sticky)
     # After the agent that would answer is known: resuming puts the interrupted agent in its place.
     resume(ctx, root, invocation_id, sticky=sticky)
     # The schema is the root's; messages to a task, or to an agent that took over, are free text.
-    if message and ctx.agent is root and not ctx.task_call_id:
-        check_input_schema(root, message)
+    is_for_root = message is not None and ctx.agent is root and not ctx.task_call_id
+    if message and is_for_root and (mismatch := root.input_mismatch(message)):
+        raise InputError(
+            f"the message does not fit the input_schema of agent {root.name!r}: {mismatch}; send JSON that fits"
+        )
     # After `resume`: the names of the files contain the invocation id.
     if message and ctx.run_config.save_input_blobs_as_artifacts:
         message, files = await save_files(ctx, message)
@@ -86,15 +96,145 @@ async def first_event(
     return new_event(author="user", invocation_id=ctx.invocation_id, actions=actions, **fields)
 
 
-async def _after_plugins(ctx: InvocationContext, message: types.Content) -> types.Content:
-    """The message, or the replacement of a plugin."""
-    if hooks := ctx.plugin_manager.hooks("on_user_message"):
-        replacement = await first_result(hooks, invocation_context=ctx, user_message=message)
-        if replacement is not None:
-            message = as_content(replacement)
-            check_message(message, ctx.session)
-            message = take_secrets(ctx, message)
-    return message
+def check_message(message: types.Content, session: Session) -> None:
+    """Refuse a message that no agent can answer.
+
+    Raises:
+        InputError: It calls functions, mixes text with function responses, or has a response to an unknown call, to
+            calls of several runs, or to a request that is not open.
+    """
+    parts = message.parts or []
+    if any(part.function_call for part in parts):
+        raise InputError("a user's message cannot call functions; only a model's answer does")
+    answers = [part.function_response for part in parts if part.function_response]
+    for value in (*(part.text for part in parts), *(response.response for response in answers)):
+        if value and (problem := json_problem(value)):
+            raise InputError(
+                f"a message cannot contain {problem}, as it is stored as JSON; leave that out, or send it as text"
+            )
+    if not answers:
+        return
+    if len(answers) < len(parts):
+        raise InputError("a message has function responses or text, not both; send them one after the other")
+    history = history_of(session)
+    _check_decisions(answers, history)
+    by_run: dict[str, str | None] = {}
+    for answer in answers:
+        run = history.calls.run_of(answer.id)
+        if run is None:
+            raise InputError(
+                f"the function response {answer.id!r} answers no call of session {session.id!r}; "
+                "take the id from the event that made the call"
+            )
+        by_run.setdefault(run, answer.id)
+    # A message resumes one run: that of the calls which it answers.
+    if len(by_run) > 1:
+        first, second, *_ = by_run.values()
+        raise InputError(
+            f"the function responses {first!r} and {second!r} answer calls of different runs; "
+            "send them one after the other"
+        )
+
+
+def _check_decisions(answers: list[types.FunctionResponse], history: History) -> None:
+    """Refuse an approval or a credential whose request is not open, or that does not fit it."""
+    requests = {(request.kind, key): request for request in history.interrupts() for key in request.answer_ids}
+    for answer in answers:
+        kind = {APPROVAL_REQUEST: "approval", CREDENTIAL_REQUEST: "credential"}.get(answer.name or "")
+        if not kind and not (answer.id or "").startswith(NODE_APPROVAL):
+            continue  # an ordinary response, which any call may have
+        request, response = requests.get((kind or "node_approval", answer.id or "")), answer.response or {}
+        if request is None:
+            reason = "it was answered already, its workflow has restarted since, or it does not exist"
+            raise InputError(
+                f"{'credential request' if kind == 'credential' else 'approval'} {answer.id!r} is not open; {reason}"
+            )
+        if kind == "credential":
+            credentials.check_answer(request, response)
+            continue
+        # A node's answer has many shapes: past the expiry only an explicit no is accepted.
+        is_yes = read_answer(response).confirmed if kind else response.get("confirmed") is not False
+        if is_yes and request.is_expired:
+            name = request.call.name if kind else request.id
+            raise InputError(f"{expired_message(name)}; answer it with {{'confirmed': false}}, and ask again")
+
+
+def task_call_id(root: RunnableAgent, message: types.Content | None, history: History) -> str | None:
+    """The call id of the open task that a user's text is for. None: the message is for no task."""
+    if message is None or any(part.function_response for part in message.parts or ()):
+        return None
+    if path := history.listening_node():
+        return path
+    # The task that was active last: its question is the last that the user saw.
+    return next(reversed(open_tasks(root, history)), None)
+
+
+def answering_agent(
+    root: RunnableAgent,
+    message: types.Content | None,
+    history: History,
+    task: str | None = None,
+    *,
+    sticky: bool = True,
+) -> RunnableAgent:
+    """The agent of `root`'s tree that answers a message.
+
+    In this order: the agent that gave the task, or made the call that the message answers; if `sticky`, the last
+    speaker, provided it and all its parents may transfer back; the root.
+    """
+    if not root.sub_agents:
+        return root
+    parts = (message and message.parts) or ()
+    if answered := {task} if task else {part.function_response.id for part in parts if part.function_response}:
+        return outermost(root.find_agent(recipient(history, answered)) or root)
+    return last_speaker(root, history) if sticky and _hands_back(root) else root
+
+
+def last_speaker(root: RunnableAgent, history: History, branch: str | None = None) -> RunnableAgent:
+    """The last agent under `root` that spoke on `branch` and may transfer back up to `root`; else `root`."""
+    for event in history.newest():
+        if (branch or event.branch) and not is_within(event.branch, branch):
+            continue  # an agent called as a tool, or a tool's own events
+        if event.author == root.name:
+            return root
+        agent = root.find_agent(event.author) if event.author != "user" else None
+        if agent and _hands_back(agent, root if branch else None):
+            return agent
+    return root
+
+
+def _hands_back(agent: RunnableAgent | None, until: RunnableAgent | None = None) -> bool:
+    """True if the conversation can return from `agent` to `until`, or to the root, by transfers to parents."""
+    while agent is not until and agent is not None:
+        if not agent.may_hand_back:
+            return False
+        agent = agent.parent_agent
+    return True
+
+
+async def save_files(ctx: InvocationContext, message: types.Content) -> tuple[types.Content, dict[str, int]]:
+    """Save the files of a message as artifacts: the message with a note instead of each file, and the versions by name.
+
+    Raises:
+        ConfigurationError: There are files, and the runner has no artifact service.
+        StorageError: The artifact service failed.
+    """
+    parts = list(message.parts or ())
+    versions: dict[str, int] = {}
+    for index, part in enumerate(parts):
+        if not part.inline_data:
+            continue
+        if not (service := ctx.artifact_service):
+            raise ConfigurationError(
+                "save_input_blobs_as_artifacts=True, but this runner has no artifact service; "
+                "write Runner(artifact_service=InMemoryArtifactService(), ...)"
+            )
+        name, session = f"artifact_{ctx.invocation_id}_{index}", ctx.session
+        versions[name] = await service.save_artifact(
+            app_name=session.app_name, user_id=session.user_id, session_id=session.id, filename=name, artifact=part
+        )
+        parts[index] = types.Part(text=f"Uploaded file: {name}. It is kept as an artifact.")
+    return message.model_copy(update={"parts": parts}), versions
 
 
 def resume(ctx: InvocationContext, root: RunnableAgent, invocation_id: str | None, *, sticky: bool) -> None:
@@ -116,7 +256,15 @@ def resume(ctx: InvocationContext, root: RunnableAgent, invocation_id: str | Non
     if not ctx.is_resumable and not invocation_id:
         return
     history = history_of(ctx.session)
-    if ctx.is_resumable and (answered_id := _answered_invocation(ctx, history)):
+    # The newest invocation with an interrupt that the message answers.
+    candidates: list[tuple[int, str]] = []
+    for key in ctx.calls_answered if ctx.is_resumable else ():
+        if record := history.calls.newest(key):
+            candidates.append((record.event_index, record.event.invocation_id))
+        if checkpoint := history.checkpoint_waiting_for(key):
+            candidates.append(checkpoint)
+    if candidates:
+        answered_id = max(candidates)[1]
         if invocation_id not in (None, answered_id):
             logger.warning(
                 "the message answers invocation %r, which is resumed instead of %r", answered_id, invocation_id
@@ -135,30 +283,6 @@ def resume(ctx: InvocationContext, root: RunnableAgent, invocation_id: str | Non
             raise _not_resumable(invocation_id)
 
 
-def _not_resumable(invocation_id: str) -> ConfigurationError:
-    return ConfigurationError(
-        f"invocation {invocation_id!r} cannot be resumed: this app stores no checkpoints; "
-        "write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
-    )
-
-
-def idle_reason(ctx: InvocationContext) -> str:
-    """The reason why resuming an invocation did nothing, for a log message."""
-    call_ids = ", ".join(map(repr, awaited_branches(ctx.agent, history_of(ctx.session), run=ctx.invocation_id)))
-    return f"it is waiting for an answer to {call_ids}" if call_ids else "it is finished"
-
-
-def _answered_invocation(ctx: InvocationContext, history: History) -> str | None:
-    """The newest invocation with an interrupt that the message answers."""
-    candidates: list[tuple[int, str]] = []
-    for key in ctx.calls_answered:
-        if record := history.calls.newest(key):
-            candidates.append((record.event_index, record.event.invocation_id))
-        if checkpoint := history.checkpoint_waiting_for(key):
-            candidates.append(checkpoint)
-    return max(candidates)[1] if candidates else None
-
-
 def _resume_by_id(
     ctx: InvocationContext, root: RunnableAgent, invocation_id: str, history: History, sticky: bool
 ) -> None:
@@ -174,9 +298,12 @@ def _resume_by_id(
     ctx.invocation_id, ctx.checkpoints = invocation_id, checkpoints
     message = ctx.user_content or _last_message(history, invocation_id)
     answers = any(part.function_response for part in (message and message.parts) or ())
+    calls = {call.id for event in run for call in event.get_function_calls()}
+    answered_in = {answered for key in calls for answered in history.calls.answered_in(key)}
     ctx.end_invocation = (
         unfinished is None
-        or _continued_elsewhere(history, invocation_id)
+        # Another invocation had the answer to one of its calls, as happens without checkpoints.
+        or bool(answered_in - {invocation_id})
         # Without an answer, a paused agent would only ask again.
         or (
             not (ctx.user_content or answers or unfinished.runs_others)
@@ -187,10 +314,11 @@ def _resume_by_id(
     ctx.user_content = message
 
 
-def _continued_elsewhere(history: History, invocation_id: str) -> bool:
-    """True if another invocation had the answer to one of its calls, as happens without checkpoints."""
-    calls = {call.id for event in history.run(invocation_id) for call in event.get_function_calls()}
-    return any(answered_in != invocation_id for key in calls for answered_in in history.calls.answered_in(key))
+def _not_resumable(invocation_id: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"invocation {invocation_id!r} cannot be resumed: this app stores no checkpoints; "
+        "write App(resumability_config=ResumabilityConfig(is_resumable=True), ...)"
+    )
 
 
 def _last_message(history: History, invocation_id: str) -> types.Content | None:
@@ -207,3 +335,9 @@ def _last_message(history: History, invocation_id: str) -> types.Content | None:
         for call in event.get_function_calls():
             open_ids -= ids_by_request.get(call.id or "", set())
     return None
+
+
+def idle_reason(ctx: InvocationContext) -> str:
+    """The reason why resuming an invocation did nothing, for a log message."""
+    call_ids = ", ".join(map(repr, awaited_branches(ctx.agent, history_of(ctx.session), run=ctx.invocation_id)))
+    return f"it is waiting for an answer to {call_ids}" if call_ids else "it is finished"

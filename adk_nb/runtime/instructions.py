@@ -1,12 +1,11 @@
 """Instruction templates: replace each `{key}` by a value of the session's state or an artifact."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic_core import to_json
 
-from adk_nb import types
 from adk_nb.errors import StateKeyError, closest
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.trace import current_trace
@@ -40,7 +39,8 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
         if escaped := span["escaped"]:
             return escaped
         key, optional = _parse_placeholder(span)
-        if not _is_key(key):
+        scope = next((prefix for prefix in _SCOPES if key.startswith(prefix)), "")
+        if not key.removeprefix(scope).isidentifier():
             return span.group() if (name := _artifact_name(key)) is None else artifact(name, optional)
         if key in state:
             return _as_text(state[key])
@@ -57,23 +57,20 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
             raise StateKeyError(f"Artifact not found: `{name}` in agent {agent!r}; {hint}")
         return text or ""
 
-    return _fill(template, replace) if "{" in template else template
+    def pieces() -> Iterator[tuple[str, str]]:
+        end = 0
+        for span in _SPAN.finditer(template):
+            value = replace(span)
+            yield template[end : span.start()], ""
+            yield value, "" if span["escaped"] or value == span.group() else span.group()
+            end = span.end()
+        yield template[end:], ""
 
-
-def _fill(template: str, replace: Callable[[re.Match[str]], str]) -> str:
+    if "{" not in template:
+        return template
     # Only a trace records which pieces were inserted.
     trace = current_trace.get()
-    return trace.join_instruction(_pieces(template, replace)) if trace else _SPAN.sub(replace, template)
-
-
-def _pieces(template: str, replace: Callable[[re.Match[str]], str]) -> Iterator[tuple[str, str]]:
-    end = 0
-    for span in _SPAN.finditer(template):
-        value = replace(span)
-        yield template[end : span.start()], ""
-        yield value, "" if span["escaped"] or value == span.group() else span.group()
-        end = span.end()
-    yield template[end:], ""
+    return trace.join_instruction(pieces()) if trace else _SPAN.sub(replace, template)
 
 
 async def inject_session_state(template: str, readonly_context: ReadonlyContext) -> str:
@@ -86,14 +83,15 @@ async def inject_session_state(template: str, readonly_context: ReadonlyContext)
         ConfigurationError: It names an artifact, and the runner has no artifact service.
     """
     ctx = readonly_context
-    artifacts = await _artifacts_in(template, ctx) if _ARTIFACT in template else _NO_ARTIFACTS
-    return fill_in(template, ctx.session.state, ctx.agent_name, artifacts)
-
-
-async def _artifacts_in(template: str, ctx: ReadonlyContext) -> Artifacts:
-    spans = (span for span in _SPAN.finditer(template) if not span["escaped"])
+    spans = [span for span in _SPAN.finditer(template) if not span["escaped"]] if _ARTIFACT in template else ()
     names = {name for span in spans if (name := _artifact_name(_parse_placeholder(span)[0])) is not None}
-    return {name: _part_as_text(await ctx.load_artifact(name)) for name in sorted(names)}
+    artifacts: dict[str, str | None] = {}
+    for name in sorted(names):
+        part = await ctx.load_artifact(name)
+        artifacts[name] = part and part.text
+        if part and part.text is None:
+            artifacts[name] = part.model_dump_json(exclude_none=True, by_alias=True)
+    return fill_in(template, ctx.session.state, ctx.agent_name, artifacts)
 
 
 def _parse_placeholder(span: re.Match[str]) -> tuple[str, bool]:
@@ -104,17 +102,6 @@ def _parse_placeholder(span: re.Match[str]) -> tuple[str, bool]:
 
 def _artifact_name(key: str) -> str | None:
     return key.removeprefix(_ARTIFACT) if len(key) > len(_ARTIFACT) and key.startswith(_ARTIFACT) else None
-
-
-def _part_as_text(part: types.Part | None) -> str | None:
-    if part is None or part.text is not None:
-        return part and part.text
-    return part.model_dump_json(exclude_none=True, by_alias=True)
-
-
-def _is_key(key: str) -> bool:
-    scope = next((prefix for prefix in _SCOPES if key.startswith(prefix)), "")
-    return key.removeprefix(scope).isidentifier()
 
 
 def _as_text(value: Any) -> str:

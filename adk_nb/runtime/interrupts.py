@@ -398,9 +398,10 @@ def input_of(call: types.FunctionCall, event: Event) -> Interrupt:
     """The interrupt of a long-running call: a question to the user, or work done elsewhere."""
     args = call.args or {}
     payload: Any = args.get("payload") if call.name == INPUT_REQUEST else None
+    kind: Kind = "input" if call.name in (INPUT_REQUEST, CHOICE) else "long_running"
     return Interrupt(
         id=call.id or "",
-        kind=_input_kind(call),
+        kind="node_approval" if (call.id or "").startswith(NODE_APPROVAL) else kind,
         call=call,
         agent=event.author,
         is_remote=REMOTE_CALLS in (event.custom_metadata or {}),
@@ -412,12 +413,6 @@ def input_of(call: types.FunctionCall, event: Event) -> Interrupt:
         asked_at=event.timestamp,
         answer_ids=(call.id or "",),
     )
-
-
-def _input_kind(call: types.FunctionCall) -> Kind:
-    if (call.id or "").startswith(NODE_APPROVAL):
-        return "node_approval"
-    return "input" if call.name in (INPUT_REQUEST, CHOICE) else "long_running"
 
 
 def default_hint(tool: str) -> str:

@@ -51,7 +51,7 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                     stop.step_task = asyncio.current_task(stop.loop)
             finally:
                 await events.aclose()
-        for event in await _close_stopped_run(ctx, stop.reason):
+        for event in await _close_stopped_run(ctx, stop.reason) if stop.reason else ():
             yield event
         await first_result(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
     except BaseException as raised:
@@ -61,12 +61,13 @@ async def invoke(ctx: InvocationContext, first: Event | None) -> AsyncGenerator[
                 yield failed
             raise error from error.__cause__
         with suppress(StaleSessionError):  # another process holds the session now
-            # The reader has left: events can be stored but not yielded.
-            await (
-                _reader_left(ctx)
-                if isinstance(raised, GeneratorExit)
-                else _close_stopped_run(ctx, stop.reason or STOPPED)
-            )
+            if not isinstance(raised, GeneratorExit):
+                await _close_stopped_run(ctx, stop.reason or STOPPED)
+            else:
+                # The reader has left: events can be stored but not yielded. Only open calls make it a stop.
+                if has_open_calls(ctx):
+                    await _close_stopped_run(ctx, STOPPED)
+                await notify(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
         raise
 
 
@@ -102,13 +103,6 @@ async def _events_only(*events: Event) -> AsyncGenerator[Event, None]:
         yield event
 
 
-async def _reader_left(ctx: InvocationContext) -> None:
-    """Close a run whose reader left early; it counts as stopped only if a call is open."""
-    if has_open_calls(ctx):
-        await _close_stopped_run(ctx, STOPPED)
-    await notify(ctx.plugin_manager.hooks("after_run"), invocation_context=ctx)
-
-
 async def _report_failure(ctx: InvocationContext, error: Exception) -> list[Event]:
     """Store the events for `error`, unless it has one already, and notify the plugins."""
     holds_session = not isinstance(error, StaleSessionError)  # else another process holds it now
@@ -127,29 +121,23 @@ async def _close(ctx: InvocationContext, event: Event) -> Event:
 
 async def commit(ctx: InvocationContext, event: Event, hooks: Sequence[Hook] = ()) -> Event:
     """Store `event`, or its replacement by a hook, unless it is partial; return what was stored."""
-    if hooks:
-        event = await _after_plugins(ctx, hooks, event)
     _stamp(ctx, event)
-    if not event.partial and not (ctx.live_request_queue and _is_live_media(event)):
+    if hooks:
+        replacement = await first_result(hooks, invocation_context=ctx, event=event)
+        if isinstance(replacement, Event):
+            # Other events, checkpoints and the journal refer to id, invocation and timestamp.
+            changed = replacement.model_fields_set - {"id", "invocation_id", "timestamp"}
+            event = event.model_copy(update={name: getattr(replacement, name) for name in changed})
+        elif replacement is not None:
+            raise ConfigurationError(
+                f"on_event_callback returned a {type(replacement).__name__}; return an Event, or None"
+            )
+        _stamp(ctx, event)
+    # Audio and video of a live conversation are too large for a session.
+    is_media = ctx.live_request_queue is not None and any(part.inline_data for part in event.parts)
+    if not (event.partial or is_media):
         await ctx.session_service.append_event(ctx.session, event)
     return event
-
-
-def _is_live_media(event: Event) -> bool:
-    """True for audio or video of a live conversation, which is too large for a session."""
-    return any(part.inline_data for part in event.parts)
-
-
-async def _after_plugins(ctx: InvocationContext, hooks: Sequence[Hook], event: Event) -> Event:
-    _stamp(ctx, event)
-    replacement = await first_result(hooks, invocation_context=ctx, event=event)
-    if replacement is None:
-        return event
-    if not isinstance(replacement, Event):
-        raise ConfigurationError(f"on_event_callback returned a {type(replacement).__name__}; return an Event, or None")
-    # Other events, checkpoints and the journal refer to id, invocation and timestamp.
-    changed = replacement.model_fields_set - {"id", "invocation_id", "timestamp"}
-    return event.model_copy(update={name: getattr(replacement, name) for name in changed})
 
 
 def _stamp(ctx: InvocationContext, event: Event) -> None:
@@ -159,21 +147,17 @@ def _stamp(ctx: InvocationContext, event: Event) -> None:
         event.custom_metadata = metadata | (event.custom_metadata or {})
 
 
-def _still_running(ctx: InvocationContext) -> str:
-    """Message text that names the functions still running after the run; their later state writes are ignored."""
-    shared = ctx.shared
+async def _close_stopped_run(ctx: InvocationContext, reason: StopReason) -> list[Event]:
+    """Store the events that close a stopped run; they name the functions that still run."""
+    shared, (code, message) = ctx.shared, reason
     names = [name for name, outcome in shared.abandoned_functions if not outcome.done()]
     if shared.is_abandoned:
         names += list(shared.running_functions.values()) or [f"agent {ctx.agent.name!r}"]
         for context, name in shared.running_functions.items():
-            context.state.close(name)
-    return f"; still running, and may take effect: {', '.join(dict.fromkeys(names))}" if names else ""
-
-
-async def _close_stopped_run(ctx: InvocationContext, reason: StopReason | None) -> list[Event]:
-    if reason is None:
-        return []
-    events = closing_events(ctx, (reason[0], reason[1] + _still_running(ctx)))
+            context.state.close(name)  # later writes are ignored
+    if names:
+        message += f"; still running, and may take effect: {', '.join(dict.fromkeys(names))}"
+    events = closing_events(ctx, (code, message))
     with suppress(SessionNotFoundError):  # deleted meanwhile
         return [await _close(ctx, event) for event in events]
     return events

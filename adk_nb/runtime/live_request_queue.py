@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -58,7 +58,12 @@ class LiveRequestQueue:
         """Send a request. Source of the argument's name: google-adk."""
         self._closed = self._closed or req.close
         with self._lock:
-            self._put_function()(req)
+            put, loop = self._requests.put_nowait, self._loop
+            # asyncio.Queue is not thread-safe: once a reader waits, other threads put through its loop.
+            if loop is None or loop.is_closed() or loop is running_loop():
+                put(req)
+            else:
+                loop.call_soon_threadsafe(put, req)
 
     def send_content(self, content: types.Content | str | list[types.Part], partial: bool = False) -> None:
         """Send text; the model answers at once. `partial`: it waits for more text.
@@ -96,13 +101,6 @@ class LiveRequestQueue:
         with self._lock:
             self._loop = asyncio.get_running_loop()
         return await self._requests.get()
-
-    def _put_function(self) -> Callable[[LiveRequest], object]:
-        put, loop = self._requests.put_nowait, self._loop
-        # asyncio.Queue is not thread-safe: once a reader waits, other threads put through its loop.
-        if loop is None or loop.is_closed() or loop is running_loop():
-            return put
-        return lambda request: loop.call_soon_threadsafe(put, request)
 
 
 class Streams(Protocol):

@@ -1,32 +1,216 @@
-"""Close open calls: give every call without a result one, however the run ended."""
+"""Calls that are open: which wait for an answer, which agent gets it, and how the others are closed.
 
-from collections.abc import Iterable, Iterator, Sequence
+An agent that is called as a tool works in its caller's session, so an interrupt may be inside a call.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from adk_nb import clock, parts, types
 from adk_nb.errors import AdkNbError, ModelError, StorageError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions, no_actions
-from adk_nb.events.requests import NODE_APPROVAL
+from adk_nb.events.requests import NODE_APPROVAL, REQUESTS
 from adk_nb.locations import cell_location
 from adk_nb.redaction import hidden
 from adk_nb.runtime.approvals import IN_DOUBT, NOT_MADE, REDEFINED
-from adk_nb.runtime.branches import is_under, next_call
+from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call, next_step
 from adk_nb.runtime.cancellation import StopReason
-from adk_nb.runtime.durable import DurableCall, durable_call, load_attempts
-from adk_nb.runtime.history import history_of
+from adk_nb.runtime.durable import durable_call, load_attempts
+from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, NODE, TOOLSET
-from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import awaiting_calls
+from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 from adk_nb.wire import copy_model, replace_fields, replace_surrogates
 
+TRANSFER = "transfer_to_agent"
+"""Name of the tool that hands the conversation over."""
 Calls = Sequence[types.FunctionCall]
 _EventOrigin = tuple[str, str | None, str | None]
 """Author, branch and isolation scope of an event."""
-
 CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
 _RESERVED_PREFIXES = (NODE, NODE_APPROVAL, TOOLSET)
 """Prefixes of the ids of toolsets and nodes; a model's calls must not use them."""
+
+
+def task_agents(agent: RunnableAgent) -> set[str]:
+    """Names of the agents with `mode="task"` under `agent`, and under agents that it calls in its session."""
+    names: set[str] = set()
+    seen: set[int] = set()
+    pending: list[RunnableAgent] = [agent]
+    while pending:
+        member = pending.pop()
+        seen.add(id(member))
+        if member.is_task:
+            names.add(member.name)
+        pending += member.members
+        pending += [called for called in member.called_agents if id(called) not in seen]
+    return names
+
+
+def open_tasks(
+    agent: RunnableAgent,
+    history: History,
+    branch: str | None = None,
+    *,
+    has_spoken: bool = False,
+    run: str | None = None,
+) -> dict[str, str]:
+    """`History.tasks` of the task agents under `agent`, as `task_agents` finds them."""
+    if not history.has_scoped_work:
+        return {}
+    return history.tasks(task_agents(agent), branch, has_spoken=has_spoken, run=run)
+
+
+def recipient(history: History, calls: Iterable[str | None], branch: str | None = None) -> str:
+    """The agent on `branch` that receives answers to `calls`: it made one of them, or a call that led to one.
+
+    Returns:
+        Its name; empty if no such call was made there.
+    """
+    call_ids = set(calls)
+    records = [record for key in call_ids if (record := history.calls.newest(key, under=branch))]
+    if records:
+        event = max(records, key=lambda record: record.event_index).event
+        outer_call_id = next_call(event.branch, branch)
+        caller = history.calls.newest(outer_call_id) if outer_call_id is not None else None
+        return caller.event.author if caller else event.author  # no caller: the step is a graph node, not a call
+    return next((key.partition("@")[0] for key in call_ids if key and "/" in key), "")  # a node path: name of the graph
+
+
+def outermost(agent: RunnableAgent, under: RunnableAgent | None = None) -> RunnableAgent:
+    """The agent to run for an answer to `agent`: the outermost parent that runs others, or itself.
+
+    `under`: stop below this parent.
+    """
+    outermost_agent, above = agent, agent.parent_agent
+    while above is not None and above is not under:
+        outermost_agent = above if above.runs_others else outermost_agent
+        above = above.parent_agent
+    return outermost_agent
+
+
+def without_answers(ctx: InvocationContext, *, is_resumed: bool = False) -> InvocationContext:
+    """`ctx` for an agent that runs after the one that received the answers.
+
+    Its message is the user's last text. `is_resumed`: it keeps its checkpoints instead of starting from the beginning.
+    """
+    checkpoints = ctx.checkpoints if is_resumed else None
+    if not ctx.task_call_id and not ctx.responses:
+        return ctx if checkpoints is ctx.checkpoints else replace_fields(ctx, checkpoints=checkpoints)
+    text = history_of(ctx.session).last_text(ctx.isolation_scope)
+    return replace_fields(ctx, user_content=text, task_call_id=None, checkpoints=checkpoints)
+
+
+def calls_with_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """The agent's calls that have an interrupt answered inside them, in the order of the answers.
+
+    Sets `ctx.resumed_calls` and `ctx.shared.resumed_call_ids`.
+    """
+    resumed_calls: dict[str, types.FunctionCall] = {}
+    calls = history_of(ctx.session).calls
+    for answered in ctx.calls_answered:
+        record = calls.newest(answered, under=ctx.branch)
+        if record is None:
+            continue
+        name, key = next_step(record.event.branch, ctx.branch) or (
+            None,
+            answered if answered == ctx.task_call_id else "",
+        )
+        if key and key not in resumed_calls:
+            # Not a later call with the same id, where calls share one.
+            own_record = calls.newest_of(ctx.agent.name, key, ctx.branch, name=name, until_index=record.event_index)
+            resumed_calls |= {key: own_record.call} if own_record else {}
+    ctx.resumed_calls = list(resumed_calls.values())
+    ctx.shared.resumed_call_ids.update(resumed_calls)
+    return list(resumed_calls.values())
+
+
+def has_results(ctx: InvocationContext) -> bool:
+    """True if the user's message has a result of one of the agent's calls, beside answers to requests."""
+    calls = history_of(ctx.session).calls
+    for key in set(ctx.calls_answered) - ctx.requests_answered:  # an answer to a request may use the id of its call
+        own_record = calls.newest_of(ctx.agent.name, key, ctx.branch)
+        if own_record and own_record.call.name not in REQUESTS:
+            return True
+    return False
+
+
+def awaited_branches(
+    agent: RunnableAgent, history: History, branch: str | None = None, *, since: int = 0, run: str | None = None
+) -> dict[str, str | None]:
+    """Open interrupts and talking tasks on `branch` and below it: id -> branch.
+
+    Without long-running calls that have a first result. `agent`: any agent of the tree. `since` and `run` as in
+    `History.interrupts`.
+    """
+    interrupts = history.interrupts(under=branch, since=since, run=run)
+    tasks = open_tasks(agent.root_agent, history, branch, has_spoken=True, run=run)
+    return {interrupt.id: interrupt.branch for interrupt in interrupts if not interrupt.has_progress} | tasks
+
+
+def unanswered_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """The agent's calls of this invocation that have no result and no interrupt."""
+    names = (ctx.agent.name, "user")  # both write the result of a task
+    calls = [
+        record.call
+        for record in history_of(ctx.session).calls.open()
+        if record.event.invocation_id == ctx.invocation_id
+        and record.event.branch == ctx.branch
+        and record.event.author in names
+    ]
+    awaiting = awaiting_calls(ctx) if calls else ()
+    return [call for call in calls if call.id not in awaiting]
+
+
+def calls_with_interrupts(ctx: InvocationContext) -> set[str]:
+    """Ids of the agent's calls without a result that have an interrupt inside them."""
+    history = history_of(ctx.session)
+    inside = {
+        next_call(branch, ctx.branch) or "" for branch in awaited_branches(ctx.agent, history, ctx.branch).values()
+    } - {""}
+    unsettled = history.calls.without_result(inside)
+    return {key for key in unsettled if history.calls.newest_of(ctx.agent.name, key, ctx.branch)}
+
+
+def is_paused(
+    agent: RunnableAgent, history: History, branch: str | None, *, may_interrupt: bool, since: int = 0
+) -> bool:
+    """True if `agent` on `branch` cannot continue without input: it has a talking task or an open interrupt.
+
+    `may_interrupt`: False skips the search for interrupts. Interrupts before the user's last text do not count: a
+    message instead of an answer lets everything continue.
+    """
+    if open_tasks(agent, history, branch, has_spoken=True):
+        return True
+    if not may_interrupt:
+        return False
+    since = max(since, history.last_text_index)
+    return bool(history.listening_node(branch) or history.interrupts(under=branch, since=since))
+
+
+def awaiting_calls(ctx: InvocationContext) -> set[str]:
+    """Ids of all calls with an interrupt inside them, and of the transfer and task calls queued behind them."""
+    history = history_of(ctx.session)
+    call_ids = {key for branch in awaited_branches(ctx.agent, history).values() for _, key in calls_to(branch)}
+    later = {TRANSFER, *task_agents(ctx.agent.root_agent)} if call_ids else ()
+    steps = [record.event for key in call_ids for record in history.calls.all(key)]
+    return call_ids.union(call.id or "" for step in steps for call in step.get_function_calls() if call.name in later)
+
+
+def queued_calls(ctx: InvocationContext, deferrable: Collection[str]) -> list[types.FunctionCall]:
+    """The calls of the agent's last step that wait for another call of that step.
+
+    Args:
+        ctx: While one of the agent's calls has an interrupt, no call is queued.
+        deferrable: Names of the tools whose calls may be queued.
+    """
+    history = history_of(ctx.session)
+    for event in history.newest() if deferrable else ():
+        calls = event.get_function_calls()
+        if calls and event.author == ctx.agent.name and is_within(event.branch, ctx.branch):
+            queued = [call for call in calls if call.name in deferrable and not history.calls.is_answered(call.id)]
+            return [] if queued and calls_with_interrupts(ctx) else queued
+    return []
 
 
 def closing_events(ctx: InvocationContext, reason: StopReason) -> list[Event]:
@@ -35,7 +219,11 @@ def closing_events(ctx: InvocationContext, reason: StopReason) -> list[Event]:
     Models reject a history with a call that has no result.
     """
     code, message = reason
-    groups = _calls_by_origin(ctx, _open_calls(ctx)) or [(_last_origin(ctx), [])]
+    groups = _calls_by_origin(ctx, _open_calls(ctx))
+    if not groups:
+        events = reversed(history_of(ctx.session).run(ctx.invocation_id))
+        last = next((event for event in events if event.author not in ("user", "model")), None)
+        groups.append((_origin(ctx, last), ()))
     return [_closing_event(ctx, origin, calls, error_code=code, error_message=message) for origin, calls in groups]
 
 
@@ -123,17 +311,28 @@ def _calls_by_origin(ctx: InvocationContext, calls: Calls) -> list[tuple[_EventO
     return list(groups.items())
 
 
-def _last_origin(ctx: InvocationContext) -> _EventOrigin:
-    events = reversed(history_of(ctx.session).run(ctx.invocation_id))
-    return _origin(ctx, next((event for event in events if event.author not in ("user", "model")), None))
-
-
 def _origin(ctx: InvocationContext, event: Event | None) -> _EventOrigin:
     return (event.author, event.branch, event.isolation_scope) if event else (ctx.agent.name, ctx.branch, None)
 
 
 def _open_calls(ctx: InvocationContext) -> Calls:
-    return list({call.id: call for call in [*open_calls_of(ctx), *_released_calls(ctx)]}.values())
+    """The calls that this run leaves open: its own, the approved and the resumed ones."""
+    history, answered = history_of(ctx.session), ctx.requests_answered
+    # Approvals are consumed, and cannot be given again.
+    interrupts = history.interrupts(kinds=(*APPROVALS, *CREDENTIALS), under=ctx.branch) if answered else ()
+    approved = [
+        call
+        for interrupt in interrupts
+        if answered.intersection(interrupt.answer_ids)
+        for call in interrupt.waiting_calls
+    ]
+    resumed = set(ctx.shared.resumed_call_ids)
+    if resumed and not approved:
+        resumed -= awaiting_calls(ctx)
+    open_records = history.calls.open() if resumed else ()
+    calls = [record.call for record in open_records if is_under(record.event.branch, ctx.branch)]
+    calls = [*open_calls_of(ctx), *approved, *(call for call in calls if call.id in resumed)]
+    return list({call.id: call for call in calls}.values())
 
 
 def open_calls_of(ctx: InvocationContext) -> Calls:
@@ -152,28 +351,6 @@ def open_calls_of(ctx: InvocationContext) -> Calls:
     return [call for call in open_calls if call.id not in waiting_ids]
 
 
-def _released_calls(ctx: InvocationContext) -> Calls:
-    """The approved and the resumed calls that this run leaves open."""
-    approved = _approved_calls(ctx)
-    awaiting = set[str]() if approved else awaiting_calls(ctx)
-    resumed = ctx.shared.resumed_call_ids - awaiting
-    open_records = history_of(ctx.session).calls.open() if resumed else ()
-    calls = [record.call for record in open_records if is_under(record.event.branch, ctx.branch)]
-    return [*approved, *(call for call in calls if call.id in resumed)]
-
-
-def _approved_calls(ctx: InvocationContext) -> Calls:
-    """The approved calls that this run leaves open: their approvals are consumed and cannot be given again."""
-    kinds, answered = (*APPROVALS, *CREDENTIALS), ctx.requests_answered
-    interrupts = history_of(ctx.session).interrupts(kinds=kinds, under=ctx.branch) if answered else ()
-    return [
-        call
-        for interrupt in interrupts
-        if answered.intersection(interrupt.answer_ids)
-        for call in interrupt.waiting_calls
-    ]
-
-
 def _results(calls: Iterable[types.FunctionCall], result: dict[str, Any]) -> types.Content:
     answers = [types.FunctionResponse(id=call.id, name=call.name, response=result) for call in calls]
     return types.Content(role="user", parts=[types.Part(function_response=response) for response in answers])
@@ -181,60 +358,40 @@ def _results(calls: Iterable[types.FunctionCall], result: dict[str, Any]) -> typ
 
 async def close_interrupted_run(ctx: InvocationContext, run_id: str) -> None:
     """Append the journal's outcome, or an error, for each open call of the run; open interrupts stay open."""
-    interrupted = replace_fields(ctx, invocation_id=run_id)
-    for calling, calls in _open_calls_by_event(interrupted):
+    interrupted, history = replace_fields(ctx, invocation_id=run_id), history_of(ctx.session)
+    open_ids = {call.id for call in open_calls_of(interrupted)}
+    groups: list[tuple[Event, Calls]] = []
+    for event in reversed(history.run(run_id)):
+        if calls := [call for call in event.get_function_calls() if call.id in open_ids]:
+            open_ids -= {call.id for call in calls}  # where calls share an id, the newest is the open one
+            groups.append((event, calls))
+    for calling, calls in reversed(groups):
         ctx_at_call = replace_fields(interrupted, branch=calling.branch)
         await load_attempts(ctx_at_call, calls)
-        # "once" is arbitrary: reading an outcome does not depend on the effect.
-        durable_calls = [durable_call(ctx_at_call, call, call.name or "", "once") for call in calls]
-        results = [
-            _result_of(interrupted, calling, call, durable) for call, durable in zip(calls, durable_calls, strict=True)
-        ]
-        actions, result_parts = no_actions(), list[types.Part]()
-        for parts_of_call, actions_of_call in results:
-            actions.merge(actions_of_call)
-            result_parts += parts_of_call
+        actions, results = no_actions(), list[types.Part]()
+        for call in calls:
+            # "once" is arbitrary: reading an outcome does not depend on the effect.
+            durable = durable_call(ctx_at_call, call, call.name or "", "once")
+            outcome: dict[str, Any] = (durable and durable.recorded_outcome(has_answers=True)) or {}
+            if part := outcome.get("part"):
+                results.append(types.Part.model_validate(part))
+                results += [parts.text_part(outcome["words"])] if outcome["words"] else []
+                actions.merge(EventActions.model_validate(outcome["actions"]))
+                continue
+            # A called agent has no outcome in the journal: its events show that it began.
+            inside = [branch for branch in history.branches if is_under(branch, calling.branch)]
+            is_begun = any(next_call(branch, calling.branch) == call.id for branch in inside)
+            result = {"error": IN_DOUBT if is_begun or (durable and durable.event_id) else NOT_MADE}
+            results.append(parts.result(call.id, call.name or "", result))
         event = Event(
             author=calling.author,
             invocation_id=run_id,
             branch=calling.branch,
             isolation_scope=calling.isolation_scope,
-            content=parts.content("user", result_parts),
+            content=parts.content("user", results),
             actions=actions,
         )
         await ctx.session_service.append_event(ctx.session, event)
-
-
-def _open_calls_by_event(ctx: InvocationContext) -> Iterator[tuple[Event, list[types.FunctionCall]]]:
-    """The open calls of the run, by the event that made them, oldest first."""
-    open_ids = {call.id for call in open_calls_of(ctx)}
-    groups: list[tuple[Event, list[types.FunctionCall]]] = []
-    for event in reversed(history_of(ctx.session).run(ctx.invocation_id)):
-        calls = [call for call in event.get_function_calls() if call.id in open_ids]
-        if calls:
-            open_ids -= {call.id for call in calls}  # some model services reuse ids: the newest call is the open one
-            groups.append((event, calls))
-    return reversed(groups)
-
-
-def _result_of(
-    ctx: InvocationContext, calling: Event, call: types.FunctionCall, durable: DurableCall | None
-) -> tuple[list[types.Part], EventActions]:
-    """The result parts of a call, and the actions of its tool."""
-    outcome: dict[str, Any] = (durable and durable.recorded_outcome(has_answers=True)) or {}
-    if part := outcome.get("part"):
-        text_parts = [parts.text_part(outcome["words"])] if outcome["words"] else []
-        return [types.Part.model_validate(part), *text_parts], EventActions.model_validate(outcome["actions"])
-    # A called agent has no outcome in the journal: its events show that it began.
-    is_begun = (durable and durable.event_id) or _has_nested_events(ctx, calling.branch, call.id)
-    result = {"error": IN_DOUBT if is_begun else NOT_MADE}
-    return [parts.result(call.id, call.name or "", result)], no_actions()
-
-
-def _has_nested_events(ctx: InvocationContext, branch: str | None, call_id: str | None) -> bool:
-    """True if an agent called as a tool has events for that call."""
-    inside = (nested_branch for nested_branch in history_of(ctx.session).branches if is_under(nested_branch, branch))
-    return any(next_call(nested_branch, branch) == call_id for nested_branch in inside)
 
 
 def new_call_id() -> str:

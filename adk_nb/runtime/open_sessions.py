@@ -5,7 +5,6 @@ from typing import Any
 
 from adk_nb.concurrency.time_slices import run_in_slices
 from adk_nb.errors import SessionNotFoundError
-from adk_nb.events.event import Event
 from adk_nb.events.lazy_event import originals
 from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import is_within
@@ -53,7 +52,9 @@ class OpenSessions:
             return session
         if create:
             return await self._service.create_session(**key)
-        raise await self._not_found(user_id, session_id)
+        sessions = (await self._service.list_sessions(app_name=self._app_name, user_id=user_id)).sessions
+        hint = f"make it with session_service.create_session(app_name={self._app_name!r}, user_id={user_id!r}, ...)"
+        raise SessionNotFoundError("session", session_id, [session.id for session in sessions], hint=hint)
 
     async def peek(self, user_id: str, session_id: str) -> Session | None:
         """The current session, read-only: the cached object if it is current. None: it does not exist."""
@@ -75,11 +76,6 @@ class OpenSessions:
     def forget(self) -> None:
         """Clear the cache."""
         self._cached.clear()
-
-    async def _not_found(self, user_id: str, session_id: str) -> SessionNotFoundError:
-        sessions = (await self._service.list_sessions(app_name=self._app_name, user_id=user_id)).sessions
-        hint = f"make it with session_service.create_session(app_name={self._app_name!r}, user_id={user_id!r}, ...)"
-        return SessionNotFoundError("session", session_id, [session.id for session in sessions], hint=hint)
 
 
 async def catch_up(ctx: InvocationContext) -> bool:
@@ -109,13 +105,10 @@ async def catch_up(ctx: InvocationContext) -> bool:
 
 async def is_first_to_continue(ctx: InvocationContext) -> bool:
     """True for exactly one of the concurrent runs that would call the model about the newest tool result."""
-    newest = next((event for event in history_of(ctx.session).newest() if _is_result(ctx, event)), None)
-    if newest is None or ctx.session.lease is not None:
+    if ctx.session.lease is not None:
         return True
-    return await ctx.session_service.consume(ctx.session, f"asked:{newest.id}")
-
-
-def _is_result(ctx: InvocationContext, event: Event) -> bool:
-    if event.author not in (ctx.agent.name, "user") or not is_within(event.branch, ctx.branch):
-        return False
-    return any(response.name not in REQUESTS for response in event.get_function_responses())
+    for event in history_of(ctx.session).newest():
+        is_own = event.author in (ctx.agent.name, "user") and is_within(event.branch, ctx.branch)
+        if is_own and any(response.name not in REQUESTS for response in event.get_function_responses()):
+            return await ctx.session_service.consume(ctx.session, f"asked:{event.id}")
+    return True

@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -47,9 +48,7 @@ class ParallelStreams(Generic[K]):
 
     def start(self, key: K, events: AsyncGenerator[Event, None], *, limited: bool = True) -> None:
         """Start a stream; its key must be unique among the running. `limited=False`: regardless of the limit."""
-        slots = self._slots if limited else None
-        run = self._run(key, events) if slots is None else self._run_in_slot(key, events, slots)
-        self._running[key] = asyncio.create_task(run)
+        self._running[key] = asyncio.create_task(self._run(key, events, self._slots if limited else None))
 
     async def merged(self) -> AsyncGenerator[tuple[K, Event | StreamEnd], None]:
         """Events and stream ends with their keys, until all streams have ended. Closing it stops the streams."""
@@ -80,26 +79,23 @@ class ParallelStreams(Generic[K]):
                 _abandoned.add(task)
                 task.add_done_callback(_abandoned.discard)
 
-    async def _run_in_slot(self, key: K, events: AsyncGenerator[Event, None], slots: asyncio.Semaphore) -> None:
-        async with slots:
-            await self._run(key, events)
-
-    async def _run(self, key: K, events: AsyncGenerator[Event, None]) -> None:
+    async def _run(self, key: K, events: AsyncGenerator[Event, None], slots: asyncio.Semaphore | None) -> None:
         error: BaseException | None = None
         loop = asyncio.get_running_loop()
-        try:
+        async with slots or nullcontext():
             try:
-                async for event in events:
-                    if self._is_stopped:
-                        break  # the stream caught its cancellation, and no reader takes the event
-                    consumed = loop.create_future()
-                    self._put(key, event, consumed)
-                    await consumed
-            finally:
-                await events.aclose()
-        except BaseException as raised:  # the reader needs a StreamEnd in every case
-            error = foreign_cancellation(raised, f"{key!r}") or raised
-        self._put(key, StreamEnd(error), None)
+                try:
+                    async for event in events:
+                        if self._is_stopped:
+                            break  # the stream caught its cancellation, and no reader takes the event
+                        consumed = loop.create_future()
+                        self._put(key, event, consumed)
+                        await consumed
+                finally:
+                    await events.aclose()
+            except BaseException as raised:  # the reader needs a StreamEnd in every case
+                error = foreign_cancellation(raised, f"{key!r}") or raised
+            self._put(key, StreamEnd(error), None)
 
     def _put(self, key: K, item: Event | StreamEnd, consumed: asyncio.Future[None] | None) -> None:
         self._items.append((key, item, consumed))

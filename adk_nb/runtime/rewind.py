@@ -1,6 +1,6 @@
 """Rewind a session with an event that undoes an invocation, or fork it: copy it up to an event."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
@@ -72,32 +72,24 @@ async def rewind_event(session: Session, invocation_id: str, artifacts: BaseArti
         raise InvocationNotFoundError("invocation", invocation_id, set(ids))
     first = ids.index(invocation_id)
     remaining, undone = session.events[:first], session.events[first:]
+    values = dict(session.initial_state or {})
+    for event in remaining:
+        values |= event.actions.state_delta
+    keys = {key for event in undone for key in event.actions.state_delta if not key.startswith(_SHARED)}
     actions = EventActions(
         rewind_before_invocation_id=invocation_id,
-        state_delta=_state_as_before(session.initial_state or {}, remaining, undone),
-        artifact_delta=await _files_as_before(session, artifacts, remaining, undone) if artifacts else {},
+        state_delta={key: values.get(key, dict(DELETED)) for key in sorted(keys)},
     )
+    if artifacts:
+        owner: dict[str, Any] = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
+        versions = {name: version for event in remaining for name, version in event.actions.artifact_delta.items()}
+        names = {name for event in undone for name in event.actions.artifact_delta if not name.startswith("user:")}
+        for name in sorted(names):
+            version = versions.get(name)
+            part = None if version is None else await artifacts.load_artifact(**owner, filename=name, version=version)
+            new_version = await artifacts.save_artifact(**owner, filename=name, artifact=part or tombstone())
+            actions.artifact_delta[name] = new_version
     return Event(author="user", invocation_id=new_invocation_id(), actions=actions)
-
-
-def _state_as_before(initial: Mapping[str, Any], remaining: Sequence[Event], undone: Sequence[Event]) -> dict[str, Any]:
-    values = {**initial, **{key: value for event in remaining for key, value in event.actions.state_delta.items()}}
-    touched = {key for event in undone for key in event.actions.state_delta if not key.startswith(_SHARED)}
-    return {key: values.get(key, dict(DELETED)) for key in sorted(touched)}
-
-
-async def _files_as_before(
-    session: Session, artifacts: BaseArtifactService, remaining: Sequence[Event], undone: Sequence[Event]
-) -> dict[str, int]:
-    owner: dict[str, Any] = {"app_name": session.app_name, "user_id": session.user_id, "session_id": session.id}
-    versions = {name: version for event in remaining for name, version in event.actions.artifact_delta.items()}
-    touched = {name for event in undone for name in event.actions.artifact_delta if not name.startswith("user:")}
-    delta: dict[str, int] = {}
-    for name in sorted(touched):
-        version = versions.get(name)
-        artifact = None if version is None else await artifacts.load_artifact(**owner, filename=name, version=version)
-        delta[name] = await artifacts.save_artifact(**owner, filename=name, artifact=artifact or tombstone())
-    return delta
 
 
 async def fork(
@@ -127,43 +119,28 @@ async def fork(
         InputError: The session has no event with the id `up_to_event_id`.
         StorageError: The copy could not be stored; nothing of it is left.
     """
-    events = _events_up_to(session, up_to_event_id)
+    ids = [event.id for event in session.events]
+    if up_to_event_id is not None and up_to_event_id not in ids:
+        raise InputError(f"session {session.id!r} has no event {up_to_event_id!r}; the ids are in its events")
+    events = session.events[: len(ids) if up_to_event_id is None else ids.index(up_to_event_id) + 1]
     changed = {key for event in session.events for key in event.actions.state_delta}
     state = {key: value for key, value in session.state.items() if key not in changed}
     owner: dict[str, Any] = {"app_name": session.app_name, "user_id": session.user_id}
     loaded = Loaded(session.id, state, events, initial_state=session.initial_state)
     await loaded.put(service, **owner, session_id=session_id)
-    if artifacts:
-        try:
-            await _copy_files(events, artifacts, session.id, session_id, owner)
-        except BaseException:  # also a cancellation: no half copy stays
-            await service.delete_session(**owner, session_id=session_id)
-            raise
-    return len(events)
-
-
-def _events_up_to(session: Session, event_id: str | None) -> list[Event]:
-    if event_id is None:
-        return list(session.events)
-    for number, event in enumerate(session.events, 1):
-        if event.id == event_id:
-            return session.events[:number]
-    raise InputError(f"session {session.id!r} has no event {event_id!r}; the ids are in its events")
-
-
-async def _copy_files(
-    events: Sequence[Event], artifacts: BaseArtifactService, source_id: str, target_id: str, owner: dict[str, Any]
-) -> None:
-    """Copy each version up to the newest in the events, so that version numbers stay the same."""
+    if artifacts is None:
+        return len(events)
     newest: dict[str, int] = {}
     for event in events:
         for name, version in event.actions.artifact_delta.items():
             if not name.startswith("user:"):
                 newest[name] = max(version, newest.get(name, 0))
-    for name, version in newest.items():
-        # A version that cannot be loaded still takes its number.
-        for number in range(version + 1):
-            artifact = await artifacts.load_artifact(**owner, session_id=source_id, filename=name, version=number)
-            await artifacts.save_artifact(
-                **owner, session_id=target_id, filename=name, artifact=artifact or tombstone()
-            )
+    try:
+        # Each version up to the newest, so that version numbers stay the same; one that cannot be loaded takes its own.
+        for name, number in [(name, number) for name, last in newest.items() for number in range(last + 1)]:
+            part = await artifacts.load_artifact(**owner, session_id=session.id, filename=name, version=number)
+            await artifacts.save_artifact(**owner, session_id=session_id, filename=name, artifact=part or tombstone())
+    except BaseException:  # also a cancellation: no half copy stays
+        await service.delete_session(**owner, session_id=session_id)
+        raise
+    return len(events)

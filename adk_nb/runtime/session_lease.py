@@ -69,8 +69,10 @@ class SessionLease:
         """
         if self._lease is None or not self._lease.is_heir:
             return
+        calls = history_of(ctx.session).calls
+        answered_in = {run for response in ctx.responses for run in calls.answered_in(response.id)}
         for run in await self._journal.unfinished(ctx.session):
-            if run.id == ctx.invocation_id or (ctx.responses and not _has_same_answers(ctx, run.id)):
+            if run.id == ctx.invocation_id or (ctx.responses and run.id not in answered_in):
                 continue
             # A message that repeats the answers needs these calls open; a new message closes them.
             if not ctx.responses:
@@ -98,23 +100,23 @@ class SessionLease:
                 renewing.cancel()
 
     def _renew_later(self) -> None:
+        async def renew() -> None:
+            try:
+                if self._lease:
+                    await self._lease.renew()
+            except StaleSessionError as error:
+                logger.warning("a run is stopped: %s", error)
+                self._stop.request()
+                return
+            except StorageError as error:
+                logger.warning("the lease of session %r was not renewed yet: %s", self._session_id, error)
+            self._renew_later()
+
+        def start() -> None:
+            self._renewing = asyncio.get_running_loop().create_task(renew())
+
         # A third: two renewals may fail before the lease runs out.
-        self._timer = asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, self._start_renewing)
-
-    def _start_renewing(self) -> None:
-        self._renewing = asyncio.get_running_loop().create_task(self._renew())
-
-    async def _renew(self) -> None:
-        try:
-            if self._lease:
-                await self._lease.renew()
-        except StaleSessionError as error:
-            logger.warning("a run is stopped: %s", error)
-            self._stop.request()
-            return
-        except StorageError as error:
-            logger.warning("the lease of session %r was not renewed yet: %s", self._session_id, error)
-        self._renew_later()
+        self._timer = asyncio.get_running_loop().call_later(LEASE_SECONDS / 3, start)
 
 
 async def wait_until_released(attempt: Callable[[], Awaitable[Session]]) -> Session:
@@ -130,9 +132,3 @@ async def wait_until_released(attempt: Callable[[], Awaitable[Session]]) -> Sess
         except SessionBusyError:
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
-
-
-def _has_same_answers(ctx: InvocationContext, run_id: str) -> bool:
-    """True if the message of `ctx` answers a call that another run's message answered."""
-    calls = history_of(ctx.session).calls
-    return any(run_id in calls.answered_in(response.id) for response in ctx.responses)

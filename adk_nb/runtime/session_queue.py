@@ -20,7 +20,7 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.cancellation import STOPPED, Stop
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import awaited_branches
+from adk_nb.runtime.open_calls import awaited_branches
 from adk_nb.runtime.session_lease import SessionLease, Unreleased, wait_until_released
 from adk_nb.sessions.base_session_service import BaseSessionService
 from adk_nb.sessions.journal import Journal, this_process
@@ -180,8 +180,13 @@ class QueuePlace:
             raise
         finally:
             try:
+                if self.host and self._session:
+                    # A nested run has only borrowed the lease of its host.
+                    self._session.lease = None
                 # Before leaving: the next run in the queue claims the lease at once.
-                await self._end(outcome)
+                if self._lease:
+                    await self._lease.release(outcome)
+                self._ctx = self._session = self._lease = None
             finally:
                 # Even if the lease was not released: the queue of this process must continue.
                 self.is_over = True
@@ -210,8 +215,9 @@ class QueuePlace:
         _scope.set(self)
 
     def _end_step(self) -> None:
+        # A function of its own, and a weak reference: a failed task refers to its stream, and the stream to this place
+        # and its variables; the cycle would keep them all.
         task = asyncio.current_task()
-        # A weak reference: a failed task refers to its stream, and the stream to this place; the cycle would keep both.
         self.body = _LoopBody(self, weakref.ref(task) if task else None)
         _scope.set(self.body)
 
@@ -222,14 +228,6 @@ class QueuePlace:
         if self._lease is None:  # nothing records the outcome
             return None
         return "waiting" if awaited_branches(self._ctx.agent, history_of(self._ctx.session), run=self._id) else None
-
-    async def _end(self, outcome: str | None) -> None:
-        if self.host and self._session:
-            # A nested run has only borrowed the lease of its host.
-            self._session.lease = None
-        if self._lease:
-            await self._lease.release(outcome)
-        self._ctx = self._session = self._lease = None
 
     # -- holding the session
 
@@ -259,8 +257,11 @@ class QueuePlace:
         self._id, self._version, self.since = run_id, version, clock.now()
         self._loop = asyncio.get_running_loop()
         # Else a stream that is just being closed could refuse this run, or let it wait for its own reader.
-        if not self._waits or (self.outer and self.outer.body):
-            await self._let_dropped_streams_close()
+        if (not self._waits or (self.outer and self.outer.body)) and any(
+            place.body for place in self._queues.running(self.key)
+        ):
+            for _ in range(_CLOSE_ROUNDS):
+                await asyncio.sleep(0)
         try:
             self._queues.enter(self)
             return await self._open(load)
@@ -271,11 +272,6 @@ class QueuePlace:
                     raise
                 seconds = _CLOSE_SECONDS
             return await self._wait(load, signal, seconds, busy)
-
-    async def _let_dropped_streams_close(self) -> None:
-        if any(place.body for place in self._queues.running(self.key)):
-            for _ in range(_CLOSE_ROUNDS):
-                await asyncio.sleep(0)
 
     async def _wait(
         self, load: LoadSession, signal: asyncio.Event | None, seconds: float | None, busy: SessionBusyError
@@ -322,24 +318,21 @@ class QueuePlace:
 
     async def _open(self, load: LoadSession) -> Session:
         """Read the session, and hold it in the journal."""
+        journal = self._queues.journal
         while True:
             session = await load()
-            try:
-                await self._hold(session)
-            except StaleSessionError:
-                continue  # another process wrote to it a moment ago
+            host_session = self.host and self.host._session
+            if journal and self.host is None:
+                self._lease = SessionLease(journal, self.key, self._stop, self._queues.unreleased)
+                try:
+                    await self._lease.claim(session, self._id, self._version)
+                except StaleSessionError:
+                    continue  # another process wrote to it a moment ago
+            elif journal and host_session and host_session.lease is not None:
+                # A nested run writes under its host's lease, and continues from the host's revision.
+                session.lease, session.revision = host_session.lease, host_session.revision
             self._session = session
             return session
-
-    async def _hold(self, session: Session) -> None:
-        if (journal := self._queues.journal) is None:
-            return
-        if self.host is None:
-            self._lease = SessionLease(journal, self.key, self._stop, self._queues.unreleased)
-            await self._lease.claim(session, self._id, self._version)
-        elif (host_session := self.host._session) and host_session.lease is not None:
-            # A nested run writes under its host's lease, and continues from the host's revision.
-            session.lease, session.revision = host_session.lease, host_session.revision
 
     async def begin(self, ctx: InvocationContext) -> None:
         """Register the run under the id of `ctx`. A resumed run gets the attempts of its calls from the journal."""
@@ -413,7 +406,7 @@ _READER_HINT = (
 
 
 def _enclosing_place() -> QueuePlace | None:
-    """The place of the innermost run that contains the current code."""
+    """The place of the innermost run that contains the current code, and is not over."""
     scope = _scope.get()
     place = scope.place if isinstance(scope, _LoopBody) else scope
     if isinstance(scope, _LoopBody) and not scope.is_here:

@@ -16,7 +16,7 @@ from adk_nb.events.requests import APPROVAL_REQUEST, CREDENTIAL_REQUEST, INPUT_R
 from adk_nb.events.usage import usages_to_json
 from adk_nb.runtime.branches import calls_to, for_call
 from adk_nb.runtime.context import ToolContext, call_state
-from adk_nb.runtime.first_event import first_event
+from adk_nb.runtime.first_event import first_event, last_speaker
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import (
     GROUNDING,
@@ -28,9 +28,7 @@ from adk_nb.runtime.invocation_context import (
     new_invocation_id,
 )
 from adk_nb.runtime.invoke import invoke
-from adk_nb.runtime.message import last_speaker
-from adk_nb.runtime.nested_calls import awaited_branches, is_paused, outermost, recipient
-from adk_nb.runtime.open_calls import new_failure_events
+from adk_nb.runtime.open_calls import awaited_branches, is_paused, new_failure_events, outermost, recipient
 from adk_nb.runtime.run_config import StreamingMode
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.tools.base_tool import BaseTool

@@ -7,7 +7,7 @@ from adk_nb import types
 from adk_nb.errors import closest
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
-from adk_nb.runtime.nested_calls import TRANSFER
+from adk_nb.runtime.open_calls import TRANSFER
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.effects import pure
 

@@ -13,7 +13,7 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import outermost, recipient, without_answers
+from adk_nb.runtime.open_calls import outermost, recipient, without_answers
 from adk_nb.wire import replace_fields
 from adk_nb.workflow.base_node import BaseNode
 

@@ -7,7 +7,7 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import WorkflowConfigurationError
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.nested_calls import without_answers
+from adk_nb.runtime.open_calls import without_answers
 from adk_nb.runtime.parallel_streams import StreamEnd
 from adk_nb.workflow.base_node import BaseNode, is_step
 from adk_nb.workflow.node_context import NodeOptions

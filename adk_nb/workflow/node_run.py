@@ -21,8 +21,7 @@ from adk_nb.events.requests import CREDENTIAL_REQUEST, INPUT_REQUEST
 from adk_nb.runtime.context import call_state, has_unstored, settle_state, start_next_event
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext
-from adk_nb.runtime.nested_calls import open_tasks
-from adk_nb.runtime.open_calls import failure_events
+from adk_nb.runtime.open_calls import failure_events, open_tasks
 from adk_nb.sessions.state import check_schema
 from adk_nb.tools.shape import Shape, error_text
 from adk_nb.wire import replace_fields

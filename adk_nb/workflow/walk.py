@@ -16,7 +16,7 @@ from adk_nb.runtime import observer
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.interrupts import answered_value, read_as
 from adk_nb.runtime.invocation_context import CurrentNode, InvocationContext, RunnableAgent
-from adk_nb.runtime.nested_calls import without_answers
+from adk_nb.runtime.open_calls import without_answers
 from adk_nb.runtime.parallel_streams import ParallelStreams
 from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode, JoinNode

@@ -12,7 +12,7 @@ from adk_nb.flow.history.pairing import PairedHistory, is_meaningful
 from adk_nb.flow.history.quoting import quote_parts
 from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
-from adk_nb.runtime.nested_calls import TRANSFER
+from adk_nb.runtime.open_calls import TRANSFER
 from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
 from adk_nb.tools.content_blocks import for_model

@@ -23,7 +23,7 @@ from adk_nb.runtime.approvals import expired_message
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import ALL, APPROVALS, Interrupt
-from adk_nb.runtime.nested_calls import awaited_branches, open_tasks
+from adk_nb.runtime.open_calls import awaited_branches, open_tasks
 from adk_nb.tools import input_answer
 from adk_nb.tools.agent_tool import AgentTool
 from adk_nb.tools.base_tool import BaseTool

@@ -30,7 +30,7 @@ from adk_nb.runtime.branches import calls_to, lane_of
 from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt, input_of, opened_by, unreadable_requests
-from adk_nb.runtime.nested_calls import TRANSFER
+from adk_nb.runtime.open_calls import TRANSFER
 
 SchemaOf = Callable[[Interrupt], dict[str, Any] | None]
 """An approval -> the JSON schema of its tool's parameters."""

@@ -15,7 +15,7 @@ from adk_nb.notebook.view.panels import Panel, PanelRun, add, text_fold, without
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import NOTEBOOK
 from adk_nb.runtime.branches import calls_to, lane_of
-from adk_nb.runtime.nested_calls import TRANSFER
+from adk_nb.runtime.open_calls import TRANSFER
 from adk_nb.runtime.trace import Trace
 
 Kind = Literal["agent", "model", "tool", "person"]
