@@ -90,7 +90,8 @@ class App(BaseModel):
             raise ConfigurationError(f"app {fields.get('name')!r}: {errors}") from error
         _check_name(self.name)
         # Now, not at the first summary hours later.
-        if not (self._has_summarizer() or isinstance(self.root_agent, LlmAgent)):
+        config = self.events_compaction_config
+        if config and config.summarizer is None and not isinstance(self.root_agent, LlmAgent):
             raise ConfigurationError(
                 f"app {self.name!r}: summaries need a model, and the root agent {self.root_agent.name!r} "
                 f"has none; pass EventsCompactionConfig(summarizer=LlmEventSummarizer(llm=...))"
@@ -117,9 +118,6 @@ class App(BaseModel):
             threshold=config.token_threshold,
             retention=config.event_retention_size or 0,
         )
-
-    def _has_summarizer(self) -> bool:
-        return self.events_compaction_config is None or self.events_compaction_config.summarizer is not None
 
     def _summarizer(self) -> BaseEventsSummarizer:
         summarizer = self.events_compaction_config and self.events_compaction_config.summarizer

@@ -168,18 +168,15 @@ class FileArtifactService(BaseArtifactService):
         filenames: list[str] = []
         for session_id in scopes:
             with suppress(FileNotFoundError), Folder.open(self.root_dir, _scope(app_name, user_id, session_id)) as top:
-                names = [normalize("NFC", "/".join(path)) for path in _artifacts(top, [])]
-                ids = [ArtifactId(app_name, user_id, session_id, name) for name in names]
-                filenames += [key.filename for key in ids if self._is_listed(key)]
+                for path in _artifacts(top, []):
+                    key = ArtifactId(app_name, user_id, session_id, normalize("NFC", "/".join(path)))
+                    try:
+                        with self._open_versions(key) as (versions, numbers):
+                            is_deleted = _metadata(versions, numbers[-1]).mime_type == mime_type(tombstone())
+                            filenames += [] if is_deleted else [key.filename]
+                    except (FileNotFoundError, AdkNbError) as error:
+                        logger.warning("a folder among the artifacts is left out: %s", error)
         return sorted(filenames)
-
-    def _is_listed(self, key: ArtifactId) -> bool:
-        try:
-            with self._open_versions(key) as (versions, numbers):
-                return _metadata(versions, numbers[-1]).mime_type != mime_type(tombstone())
-        except (FileNotFoundError, AdkNbError) as error:
-            logger.warning("a folder among the artifacts is left out: %s", error)
-            return False
 
     def _delete(self, key: ArtifactId) -> None:
         with suppress(FileNotFoundError), Folder.open(self.root_dir, _path(key)) as artifact:
