@@ -83,7 +83,10 @@ class Event(LlmResponse):
             fields["content"] = as_content(message)
         values = {field: fields.pop(name, None) for name, field in _ACTION_SHORTHANDS.items()}
         if shorthands := {field: value for field, value in values.items() if value is not None}:
-            fields["actions"] = _with_shorthands(EventActions.model_validate(fields.get("actions") or {}), shorthands)
+            actions = EventActions.model_validate(fields.get("actions") or {})
+            if duplicates := [field for field in shorthands if getattr(actions, field)]:
+                raise ValueError(f"the event's {duplicates[0]} is passed twice: in `actions`, and by its shorthand")
+            fields["actions"] = EventActions.model_validate(dict(actions) | shorthands)
         if (path := fields.pop("node_path", None)) is not None:
             node = NodeInfo.model_validate(fields.get("node_info") or {})
             fields["node_info"] = NodeInfo.model_validate(node.__dict__ | {"path": path})
@@ -191,12 +194,6 @@ def _default_event() -> Event:
 def _set_fields(event: Event) -> dict[str, Any]:
     """The fields of `event` that are not None; a field that was set to None later is still in its dict."""
     return {name: value for name, value in event.__dict__.items() if value is not None}
-
-
-def _with_shorthands(actions: EventActions, shorthands: dict[str, Any]) -> EventActions:
-    if duplicates := [name for name in shorthands if getattr(actions, name)]:
-        raise ValueError(f"the event's {duplicates[0]} is passed twice: in `actions`, and by its shorthand")
-    return EventActions.model_validate(dict(actions) | shorthands)
 
 
 def as_content(message: Any, role: str = "user") -> types.Content:

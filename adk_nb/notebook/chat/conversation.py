@@ -147,7 +147,9 @@ class Conversation:
         runner.auto_create_session = True
         if runner.app is None:
             runner.resumability_config = resumability(agent) if isinstance(self.service, Journal) else None
-        return runner.run_async(
+        # The method of the class: that of a subclass may take other arguments.
+        return Runner.run_async(
+            runner,
             user_id=self.user_id,
             session_id=self.session_id,
             new_message=message,
