@@ -157,7 +157,7 @@ def check_schema(schema: type[BaseModel], delta: Mapping[str, Any]) -> None:
         try:
             _field(schema, key).validate_python(value)
         except ValidationError as error:
-            details, annotation = error.errors(include_url=False)[0], schema.model_fields[key].annotation
+            details, annotation = error.errors(include_url=False)[0], cast(Any, schema.model_fields[key].annotation)
             type_name = annotation.__name__ if type(annotation) is type else str(annotation)
             path = "".join(f"[{step!r}]" for step in (key, *details["loc"]))
             raise StateSchemaError(
