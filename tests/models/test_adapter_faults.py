@@ -26,12 +26,6 @@ SSE = RunConfig(streaming_mode=StreamingMode.SSE)
 SAID = ("Ünd ", Call("send_money", {"to": "ü", "sum": 100}, "c_1"), Call("note", {}, "c_2"))
 
 
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
-
-
 @pytest.fixture(scope="module")
 def refusing() -> Iterator[GeminiServer]:
     with GeminiServer() as server:

@@ -8,7 +8,6 @@ import pickle
 import re
 import socket
 import threading
-from collections.abc import Iterator
 from contextlib import aclosing
 from types import SimpleNamespace
 from typing import Any
@@ -26,12 +25,6 @@ from adk_nb.models import LlmRequest, LlmResponse
 from tests.support.talk import Talk, summaries
 
 PIXEL = b"\x89PNG\r\n\x1a\n"
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 @pytest.fixture(params=VENDORS)

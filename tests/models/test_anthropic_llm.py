@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -17,12 +16,6 @@ from adk_nb.errors import MissingKeyError, ModelHTTPError
 from adk_nb.models import LLMRegistry, LlmRequest, LlmResponse
 from adk_nb.models.cache_metadata import ContextCacheConfig
 from tests.support.talk import Talk
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def ask(model: Any, request: LlmRequest | None = None, *, stream: bool = False, **config: Any) -> list[LlmResponse]:

@@ -4,7 +4,6 @@ Source of the families: adk_nb/models/vendor_facts.py.
 """
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -24,12 +23,6 @@ ADAPTIVE_MODELS = [
     *("claude-mythos-preview", "claude-opus-7", "anthropic.claude-opus-4-6-v1", "claude-sonnet-4.6@20260301"),
 ]
 SAMPLING = {"temperature": 0.5, "top_p": 0.9, "top_k": 40}
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def budget(tokens: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,12 +18,6 @@ KEY = "AIza-a-key-that-must-not-be-shown"
 USED = {"usageMetadata": {"promptTokenCount": 9000, "totalTokenCount": 9001}}
 FLASH = "gemini-2.5-flash"
 KEPT = {"name": "cachedContents/c1", "model": "models/gemini-2.5-flash"}
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@
 import asyncio
 import copy
 import traceback
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 import pytest
@@ -25,12 +25,6 @@ from adk_nb.models.connections import PerLoop
 
 FLASH = "gemini-2.5-flash"
 KEY = "AIza-a-key-that-must-not-be-shown"
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def gemini(server: GeminiServer, *, attempts: int = 1, **fields: Any) -> Gemini:

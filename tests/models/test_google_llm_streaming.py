@@ -2,7 +2,6 @@
 
 import asyncio
 import re
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -13,12 +12,6 @@ from google import genai
 from adk_nb import types
 from adk_nb.errors import ModelError, ModelHTTPError, ModelTimeoutError, UnexpectedModelAnswer
 from adk_nb.models import Gemini, LlmRequest, LlmResponse
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def gemini(server: GeminiServer, **fields: Any) -> Gemini:

@@ -1,7 +1,6 @@
 """An output schema as it arrives at the service, and which models take one beside tools."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -19,12 +18,6 @@ class City(BaseModel):
 
 class Open(BaseModel):
     by_name: dict[str, int]
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def sent(server: GeminiServer, schema: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import asyncio
 import importlib
 import sys
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -17,12 +16,6 @@ from adk_nb.models import LLMRegistry, LlmRequest
 from adk_nb.models.lite_llm import LiteLlm
 
 with_litellm = [needs_litellm, pytest.mark.filterwarnings("default")]
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def ask(model: Any, **config: Any) -> str:

@@ -4,7 +4,6 @@ Source of the generations: adk_nb/models/vendor_facts.py.
 """
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -25,12 +24,6 @@ WITHOUT_TOOLS_AND_EFFORT = [
     *("openai/gpt-6-luna", "openai.gpt-6-luna", "gpt-7-luna"),
 ]
 OTHERS = ["gpt-4o", "gpt-4.1-mini", "gpt-5-chat-latest", "gpt-oss-120b", "qwen3", "claude-sonnet-5", "m"]
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def sent(server: GeminiServer, model: str, level: str = "", **config: Any) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import os
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any, Literal
 
@@ -33,12 +32,6 @@ class Forecast(BaseModel):
 
 class Loose(BaseModel):
     city: str = "Oslo"
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def test_a_null_in_a_stream_does_not_end_it(server: GeminiServer):

@@ -7,7 +7,6 @@ against the types of openai's own package.
 import asyncio
 import base64
 import json
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -40,12 +39,6 @@ CHECKED: TypeAdapter[Any] = TypeAdapter(response_create_params.ResponseCreatePar
 class Price(BaseModel):
     item: str
     euros: int
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def model(server: GeminiServer, **fields: Any) -> OpenAILlm:

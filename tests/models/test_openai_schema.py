@@ -4,7 +4,6 @@ Source of the rules: https://platform.openai.com/docs/guides/structured-outputs,
 """
 
 import asyncio
-from collections.abc import Iterator
 from contextlib import aclosing
 from enum import Enum
 from typing import Annotated, Any, Literal
@@ -18,12 +17,6 @@ from vendors import OPENAI, check_openai
 
 from adk_nb import types
 from adk_nb.models import LlmRequest
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 class Sky(Enum):

@@ -1,6 +1,6 @@
 """Models of a user's own: a class that does not say what its service can do is trusted, and its own client used."""
 
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from functools import cached_property
 from typing import Any
 
@@ -72,12 +72,6 @@ def test_a_search_of_one_s_own_stands_in_for_a_model_that_does_not_say_that_it_s
         register_search_backend(None)
 
     assert list(model.asked[0].tools_dict) == ["google_search"]
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 @pytest.mark.parametrize("kind", [property, cached_property])

@@ -6,7 +6,6 @@ https://docs.litellm.ai/docs/reasoning_content (`thinking_blocks`, and ids with 
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,12 +18,6 @@ from tests.support.talk import Talk
 
 SSE = RunConfig(streaming_mode=StreamingMode.SSE)
 SIGNATURE = "A" * 60 + "+/=="
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 def weather(city: str) -> str:

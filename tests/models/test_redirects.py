@@ -16,12 +16,6 @@ from adk_nb.models import Gemini, LlmRequest
 
 
 @pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
-
-
-@pytest.fixture
 def stranger() -> Iterator[GeminiServer]:
     with GeminiServer() as server:
         yield server

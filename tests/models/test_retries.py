@@ -1,7 +1,6 @@
 """What is asked again, what is not, and how soon an error comes."""
 
 import asyncio
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -11,12 +10,6 @@ from vendors import KEY, OPENAI
 from adk_nb import types
 from adk_nb.errors import ModelError, ModelHTTPError
 from adk_nb.models import BaseLlm, Claude, Gemini, HttpLlm, LlmRequest, OllamaLlm, OpenAILlm
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 @pytest.fixture

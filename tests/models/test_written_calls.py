@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from contextlib import aclosing
 from typing import Any
 
@@ -18,12 +17,6 @@ from tests.support.talk import Talk, summaries
 CHATS = [row for row in VENDORS if row.id in ("openai", "litellm")]
 TEA = '{"name": "price_of", "arguments": {"item": "tea"}}'
 RUM = '{"name": "price_of", "arguments": {"item": "rum"}}'
-
-
-@pytest.fixture
-def server() -> Iterator[GeminiServer]:
-    with GeminiServer() as server:
-        yield server
 
 
 @pytest.fixture(params=CHATS)
