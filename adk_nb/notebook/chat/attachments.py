@@ -2,7 +2,7 @@
 
 import mimetypes
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, cast
 
@@ -37,7 +37,9 @@ def parts_of(*values: Any, name: str = "") -> list[types.Part]:
         label, part = _part(value, name)
         # The name as text: only some services pass a file's name to the model.
         attachments += [types.Part(text=f"[attached: {label}]"), part]
-    _check_size(attachments)
+    size = sum(len(part.inline_data.data or b"") for part in attachments if part.inline_data)
+    if size > MAX_BYTES:
+        raise _too_large("the attachment", size)
     return attachments
 
 
@@ -111,12 +113,6 @@ def _media(media: Media) -> types.Part:
     if media.uri is not None:
         return types.Part(file_data=types.FileData(file_uri=media.uri, mime_type=media.mime_type))
     return types.Part(inline_data=types.Blob(data=media.data, mime_type=media.mime_type))
-
-
-def _check_size(parts: Sequence[types.Part]) -> None:
-    size = sum(len(part.inline_data.data or b"") for part in parts if part.inline_data)
-    if size > MAX_BYTES:
-        raise _too_large("the attachment", size)
 
 
 def _too_large(subject: str, size: int) -> InputError:

@@ -118,41 +118,35 @@ class Desk:
     # ---- answers, and the tools that they let run
 
     def read(self, values: Mapping[str, Any], history: History, by: str, *, as_asked: bool) -> Answers:
-        """The answers in `values`, by id, as the runtime takes them; raises an InputError as `check`.
+        """The answers in `values`, by id, as the runtime takes them, if the agents can carry them out together.
 
         Args:
             values: Id -> answer, as `Chat.answer` takes it.
             history: Of the session.
             by: How they were given, for the log.
             as_asked: The tools are to run as they were when they were asked for.
-        """
-        by_id = {interrupt.id: interrupt for interrupt in history.interrupts(kinds=ALL)}
-        answers = {key: read_answer(by_id[key], value, by) for key, value in values.items() if key in by_id}
-        self.check({**values, **answers}, history, as_asked=as_asked)
-        return answers
-
-    def check(self, answers: Answers, history: History, *, as_asked: bool) -> None:
-        """Refuse answers that cannot be carried out together by the agents and tools as they are now.
 
         Raises:
             InputError: An interrupt is not open, is another agent's or expired; its tool was redefined; changed
-                arguments do not fit; an answer does not fit its question.
+                arguments do not fit; a value does not fit its question.
         """
         by_id = {interrupt.id: interrupt for interrupt in history.interrupts(kinds=ALL)}
-        for key, answer in answers.items():
+        answers = {key: read_answer(by_id[key], value, by) for key, value in values.items() if key in by_id}
+        for key in values:
             interrupt = by_id.get(key)
             if interrupt is None:
                 raise InputError(f"no interrupt {key!r} is open; it was answered already, or never existed")
-            if interrupt.in_doubt and len(answers) > 1:
+            if interrupt.in_doubt and len(values) > 1:
                 yes, no = self._ways(interrupt, history)
                 raise InputError(f"{in_doubt_message(interrupt)}; {yes} makes it again, {no} does not")
             if interrupt.kind == "approval":
-                self._check_decision(interrupt, answer, history, as_asked=as_asked)
-            elif interrupt.kind == "task" and len(answers) > 1:
+                self._check_decision(interrupt, answers[key], history, as_asked=as_asked)
+            elif interrupt.kind == "task" and len(values) > 1:
                 raise InputError("a message to a task is sent alone; answer the others first")
             elif interrupt.kind not in ("credential", "task"):
-                message = types.Content(role="user", parts=[interrupts.answer(interrupt, answer)])
+                message = types.Content(role="user", parts=[interrupts.answer(interrupt, answers[key])])
                 input_answer.check(message, history)
+        return answers
 
     def _check_decision(
         self, interrupt: Interrupt, decided: ToolConfirmation, history: History, *, as_asked: bool
