@@ -11,7 +11,6 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook import settings
 from adk_nb.notebook.cells import agent_options
 from adk_nb.notebook.cells.agent_cell import stale_variables
-from adk_nb.notebook.cells.agent_options import FrontMatter
 from adk_nb.notebook.cells.definitions import AddedValue, AgentDefinition, FieldValue
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics import values
@@ -212,29 +211,24 @@ def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, str
     mark = f"{args.mark} {args.name}"
     options = {option.name: option for option in grammar.all_options}
     matter, body = agent_options.split_front_matter(cell or "", mark)
-    if matter:
-        _add_front_matter(args, matter, options, f"{mark}, front matter")
-    elif agent_options.looks_like_options(body, list(options)):
-        return args, body, "the text begins like options; to use them as options, put them between two lines ---"
-    return args, body, ""
-
-
-def _add_front_matter(args: Any, matter: FrontMatter, options: Mapping[str, Option], mark: str) -> None:
-    """Add options of the front matter; those of the line take precedence."""
-    for key, value in matter.texts.items():
+    mark = f"{mark}, front matter"
+    for key, value in matter.texts.items() if matter else ():
         option = options.get(key.replace("_", "-"))
         if option is None:
             near = closest(key.replace("_", "-"), options)
             hint = _HINTS.get(key) or (near and f"did you mean {near}?")
             hint = hint or ("set" in options and "write other fields under set:")
             raise InputError(f"{mark}: unknown option {key!r}; {hint or 'use ' + ', '.join(options)}")
-        if option.name == "set":
+        if matter and option.name == "set":
             fields = matter.values[key]
             if not isinstance(fields, dict):
                 raise InputError(f"{mark}: set must be a mapping, as set: {{include_contents: none}}")
             args.set = [(str(name), field) for name, field in cast(dict[Any, Any], fields).items()] + args.set
-        elif getattr(args, option.attribute) in (None, False):
+        elif getattr(args, option.attribute) in (None, False):  # what the line says takes precedence
             setattr(args, option.attribute, _option_value(option, key, value, mark))
+    if not matter and agent_options.looks_like_options(body, list(options)):
+        return args, body, "the text begins like options; to use them as options, put them between two lines ---"
+    return args, body, ""
 
 
 def _option_value(option: Option, key: str, value: Any, mark: str) -> Any:
@@ -353,6 +347,8 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
     tools = list(definition.tools) if definition else [_tool_name(tool) for tool in getattr(agent, "tools", [])]
     members = definition.members if definition and definition.members else [sub.name for sub in agent.sub_agents]
     kind = kind_of(agent)
+    names = [item.option.name for item in AGENT.added]
+    added: Mapping[str, AddedValue] = definition.options if definition else {}
     return {
         "name": name,
         "version": definition.version if definition else None,
@@ -360,18 +356,12 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
         "mode": getattr(agent, "mode", None) or "",
         "model": agent.answering_model if isinstance(agent, LlmAgent) else "",
         "tools": tools,
-        **{item.option.name: _words(definition, item.option.name) for item in AGENT.added},
+        **{name: list(added[name].words or ("yes",)) if name in added else [] for name in names},
         "agents": list(members),
         "defined_in": definition.cell if definition else None,
         "last_used": notebook.used.get(agent.name) or None,
         "stale": stale_variables(definition, notebook.variables) if definition else [],
     }
-
-
-def _words(definition: AgentDefinition | None, option: str) -> list[str]:
-    """Return what a cell says for an option that an extension adds."""
-    added = definition.options.get(option) if definition else None
-    return list(added.words or ("yes",)) if added else []
 
 
 def _tool_name(tool: Any) -> str:

@@ -55,23 +55,21 @@ def propose(notebook: Notebook, cell: str, line: int, prefix: str) -> Proposals 
     if cell_magic and not registry.has_magic(cell_magic[1]):
         return None
     if cell_magic and line > first:
-        is_team = cell_magic[1] == "agent" and _TEAM.search(lines[first])
-        return _in_body(notebook, "team" if is_team else cell_magic[1], prefix)
+        magic = cell_magic[1]
+        if magic == "workflow" or (magic == "agent" and _TEAM.search(lines[first])):
+            kind = "node" if magic == "workflow" else "agent"
+            node = _NODE.search(prefix)
+            return Proposals(node[1], known_names(notebook, kind), kind) if node else None
+        if magic in ("agent", "chat") and (match := _VARIABLE.search(prefix)):
+            return Proposals(match[1], known_names(notebook, "variable"), "variable")
+        if magic == "agent" and (match := _STATE_KEY.search(prefix)):
+            keys = [*known_names(notebook, "state"), "user:", "app:", "temp:", "artifact."]
+            return Proposals(match[1], keys, "state")
+        return None
     if cell_magic and line == first and len(prefix) > cell_magic.end(1):
         return _on_line(notebook, grammar(cell_magic[1]), prefix[cell_magic.end(1) :])
     if not cell_magic and (line_magic := _LINE.search(prefix)) and registry.has_magic(line_magic[1]):
         return _on_line(notebook, grammar(line_magic[1]), line_magic[2])
-    return None
-
-
-def _in_body(notebook: Notebook, magic: str, prefix: str) -> Proposals | None:
-    if magic in ("agent", "chat") and (match := _VARIABLE.search(prefix)):
-        return Proposals(match[1], known_names(notebook, "variable"), "variable")
-    if magic in ("workflow", "team") and (match := _NODE.search(prefix)):
-        kind = "node" if magic == "workflow" else "agent"
-        return Proposals(match[1], known_names(notebook, kind), kind)
-    if magic == "agent" and (match := _STATE_KEY.search(prefix)):
-        return Proposals(match[1], [*known_names(notebook, "state"), "user:", "app:", "temp:", "artifact."], "state")
     return None
 
 
@@ -183,16 +181,14 @@ def _folders(notebook: Notebook) -> list[str]:
     """Folders that hold skills, here and one level below; without any, the folders here."""
     folders = [entry for entry in sorted(Path().iterdir()) if _is_plain_folder(entry)]
     below = [entry for folder in folders for entry in sorted(folder.iterdir()) if _is_plain_folder(entry)]
-    with_skills = [folder for folder in [*folders, *below] if _has_skills(folder)]
+    with_skills = [
+        folder for folder in [*folders, *below] if any((entry / "SKILL.md").exists() for entry in folder.iterdir())
+    ]
     return [folder.as_posix() for folder in with_skills or folders]
 
 
 def _is_plain_folder(path: Path) -> bool:
     return path.is_dir() and path.name[0] not in "._" and " " not in path.name and os.access(path, os.R_OK)
-
-
-def _has_skills(folder: Path) -> bool:
-    return any((entry / "SKILL.md").exists() for entry in folder.iterdir())
 
 
 def _attachments(notebook: Notebook) -> list[str]:

@@ -134,13 +134,10 @@ class AdkNb(Configurable):
                 raise TraitError(f"AdkNb has no setting {name!r}; {hint}")
         super().update_config(config)
         if "model" in section:
-            sys.stdout.write(f"default model: {self.model_in_words}{self._above_model()}\n")
-
-    def _above_model(self) -> str:
-        """What to type if the setting has no effect; empty if it has."""
-        if not find_default_model().is_of_code:
-            return ""
-        return f'; above this setting; to change it: LlmAgent.set_default_model("{self.model or "offline"}")'
+            line = f"default model: {self.model_in_words}"
+            if find_default_model().is_of_code:  # the setting has no effect
+                line += f'; above this setting; to change it: LlmAgent.set_default_model("{self.model or "offline"}")'
+            sys.stdout.write(f"{line}\n")
 
     @property
     def address(self) -> str:

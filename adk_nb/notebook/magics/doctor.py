@@ -179,18 +179,17 @@ def _untold_tools(notebook: Notebook) -> Iterator[Finding]:
 
 
 def _front_end(shell: Any) -> Finding:
-    return Finding("runs in", next(name for matches, name in _front_ends(shell) if matches))
-
-
-def _front_ends(shell: Any) -> Iterator[tuple[bool, str]]:
-    yield IN_A_BROWSER, "the browser alone, with Pyodide"
-    yield "google.colab" in sys.modules, "Colab"
-    yield "KAGGLE_KERNEL_RUN_TYPE" in os.environ, "Kaggle"
-    yield "BINDER_SERVICE_HOST" in os.environ, "Binder"
-    yield _has_kernel(shell) and not can_ask(), "nbclient or nbconvert: a notebook run without a user"
-    yield "__vsc_ipynb_file__" in shell.user_ns, "VS Code"
-    yield _has_kernel(shell), "Jupyter"
-    yield True, "IPython, in a terminal or a script"
+    places = [
+        (IN_A_BROWSER, "the browser alone, with Pyodide"),
+        ("google.colab" in sys.modules, "Colab"),
+        ("KAGGLE_KERNEL_RUN_TYPE" in os.environ, "Kaggle"),
+        ("BINDER_SERVICE_HOST" in os.environ, "Binder"),
+        (_has_kernel(shell) and not can_ask(), "nbclient or nbconvert: a notebook run without a user"),
+        ("__vsc_ipynb_file__" in shell.user_ns, "VS Code"),
+        (_has_kernel(shell), "Jupyter"),
+        (True, "IPython, in a terminal or a script"),
+    ]
+    return Finding("runs in", next(name for is_here, name in places if is_here))
 
 
 def _has_kernel(shell: Any) -> bool:

@@ -311,10 +311,6 @@ class Grammar:
                 raise self._unknown_option(token, mark)
             value = _parse_option(option, token, rest, mark)
             setattr(args, option.attribute, [*getattr(args, option.attribute), value] if option.many else value)
-        self._assign_arguments(args, plain, mark, _list_hint(tokens))
-        return args
-
-    def _assign_arguments(self, args: argparse.Namespace, plain: list[str], mark: str, hint: str) -> None:
         for number, argument in enumerate(self.arguments):
             value = plain[number:] if argument.many else next(iter(plain[number:]), None)
             if value is None and argument.needed:
@@ -322,8 +318,13 @@ class Grammar:
             setattr(args, argument.name.lower(), value)
         surplus = plain[len(self.arguments) :]
         if surplus and not (self.arguments and self.arguments[-1].many):
-            hint = hint or self.surplus_hint or f"type {self.usage}, see {mark}?"
+            # A list with a blank beside its comma, as -t a, b, is the likeliest cause.
+            words = " ".join(token for token in tokens if " " not in token)
+            split = next((match[0] for match in _LIST.finditer(words) if " " in match[0]), "")
+            hint = self.surplus_hint or f"type {self.usage}, see {mark}?"
+            hint = f"write a list without blanks: {split.replace(' ', '')}" if split else hint
             raise InputError(f"{mark}: unexpected {' '.join(surplus)!r}: {hint}")
+        return args
 
     def _unknown_option(self, token: str, mark: str) -> InputError:
         name = token.partition("=")[0]
@@ -361,13 +362,6 @@ def _all_options(grammar: Grammar, version: int) -> list[Option]:
         names = [option.name for option in options]
         options.insert(names.index(item.after) + 1 if item.after in names else len(options), item.option)
     return options
-
-
-def _list_hint(tokens: list[str]) -> str:
-    """What to type for a list with a blank beside its comma, as `-t a, b`; empty if there is none."""
-    words = " ".join(token for token in tokens if " " not in token)
-    split = next((match[0] for match in _LIST.finditer(words) if " " in match[0]), "")
-    return f"write a list without blanks: {split.replace(' ', '')}" if split else ""
 
 
 def _parse_option(option: Option, token: str, rest: list[str], mark: str) -> Any:

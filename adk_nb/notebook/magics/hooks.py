@@ -271,24 +271,18 @@ def without_secrets(text: str) -> str:
     # From the end: a replacement moves what follows it.
     for match in reversed(list(_ELLIPSIS.finditer(text))):
         prefix, suffix = text[: match.start()], text[match.end() :]
-        head = max((_head_length(prefix, secret) for secret in known_secrets()), default=0)
-        tail = max((_tail_length(suffix, secret) for secret in known_secrets()), default=0)
+        head = tail = 0  # characters at the end of the prefix that begin a secret; of the suffix that end one
+        for secret in known_secrets():
+            start = prefix.rfind(secret[:_CUT])
+            if start >= 0 and _unescaped(secret).startswith(_unescaped(prefix[start:])):
+                head = max(head, len(prefix) - start)
+            size = suffix.find(secret[-_CUT:]) + _CUT
+            if size >= _CUT and _unescaped(secret).endswith(_unescaped(suffix[:size])):
+                tail = max(tail, size)
         if head or tail:
             prefix, suffix = prefix[: len(prefix) - head], suffix[tail:]
             text = prefix + HIDDEN * bool(head) + match[0] + HIDDEN * bool(tail) + suffix
     return text
-
-
-def _head_length(text: str, secret: str) -> int:
-    """Number of characters at the end of `text` that begin `secret`."""
-    start = text.rfind(secret[:_CUT])
-    return len(text) - start if start >= 0 and _unescaped(secret).startswith(_unescaped(text[start:])) else 0
-
-
-def _tail_length(text: str, secret: str) -> int:
-    """Number of characters at the beginning of `text` that end `secret`."""
-    size = text.find(secret[-_CUT:]) + _CUT
-    return size if size >= _CUT and _unescaped(secret).endswith(_unescaped(text[:size])) else 0
 
 
 def _unescaped(text: str) -> str:

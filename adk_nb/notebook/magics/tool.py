@@ -115,7 +115,15 @@ def tools(host: Host, line: str, cell: str | None) -> Any:
     headers = ["tool", "description", approval, "defined", "used by"]
     rows = [*(_row(notebook, name) for name in names), *further]
     listed = table(headers, rows, optional=(approval, "used by"))
-    return listed.below(*(fault for name in names for fault in _faults(notebook, name)), *lines)
+    # Parameters that a declaration cannot describe.
+    of_functions = {name: None if notebook.toolset(name) else notebook.tool(name) for name in names}
+    faults = [
+        f"{name}: {fault}"
+        for name, tool in of_functions.items()
+        if isinstance(tool, FunctionTool)
+        for fault in tool.signature.faults.values()
+    ]
+    return listed.below(*faults, *lines)
 
 
 def _rows_of_options(notebook: Notebook) -> tuple[list[list[str]], list[str]]:
@@ -149,12 +157,6 @@ def _effect(notebook: Notebook, name: str) -> str:
     """Return the effect of a tool; empty for `once`, the default."""
     effect = "once" if notebook.toolset(name) else notebook.tool(name).effect
     return "" if effect == "once" else effect
-
-
-def _faults(notebook: Notebook, name: str) -> list[str]:
-    """Return lines about parameters of a tool that its declaration cannot describe."""
-    tool = None if notebook.toolset(name) else notebook.tool(name)
-    return [f"{name}: {fault}" for fault in tool.signature.faults.values()] if isinstance(tool, FunctionTool) else []
 
 
 def _declaration(notebook: Notebook, name: str) -> Any:

@@ -89,17 +89,17 @@ def trace(host: Host, line: str, cell: str | None) -> Output:
         return _compare(notebook, args, with_times)
     if args.export:
         return _export(notebook, args)
-    if args.waterfall:
-        return _waterfall(_turn(notebook, args), with_times)
+    if not (args.waterfall or args.why):
+        return _table(notebook, args)
+    turn = _turn(notebook, args)
     if args.why:
-        turn = _turn(notebook, args)
-        has_requests = turn.trace.requests
-        return (
-            Output(*prompt.drawn(prompts(turn.trace), turn.title))
-            if has_requests
-            else text(_NO_REQUESTS.format(turn.label))
-        )
-    return _table(notebook, args)
+        if not turn.trace.requests:
+            return text(_NO_REQUESTS.format(turn.label))
+        return Output(*prompt.drawn(prompts(turn.trace), turn.title))
+    bars = waterfall.bars(turn.events, turn.trace)
+    if not bars:
+        return text(f"{turn.label} ran no agent, model or tool")
+    return Output(*waterfall.drawn(bars if with_times else waterfall.in_steps(bars), turn.title, with_times=with_times))
 
 
 # ---- events
@@ -109,8 +109,19 @@ def _table(notebook: Notebook, args: Any) -> Output:
     """Return a row for each event, oldest first, with its number in the session; for `--raw` one as JSON."""
     reply = _last_reply(notebook) if args.last else None
     events = reply.events if reply else notebook.sessions.events(args.session)
-    if args.raw:
-        return _raw(events, args.raw)
+    if args.raw:  # an event as JSON, and for a call also the event with the result
+        number: int = args.raw
+        rows = rows_of(events)
+        if number > len(rows):
+            raise InputError(f"%trace: no event {number}; the last one is {len(rows)}")
+        id = rows[number - 1]["id"].partition("/")[0]
+        calls = {call.id for event in events if event.id == id for call in event.get_function_calls()}
+        chosen = [
+            _dump(event)
+            for event in events
+            if event.id == id or any(response.id in calls for response in event.get_function_responses())
+        ]
+        return as_json(chosen[0] if len(chosen) == 1 else chosen)
     if not events:
         return text(f"session {args.name!r} has no messages yet; type %chat, or for your own Chat: chat.events")
     if reply:
@@ -142,21 +153,6 @@ def _unfinished(events: list[Event], trace: Trace) -> list[Text]:
         and answer.partial
         and (text := one_line(answer.text, LONG))
     ]
-
-
-def _raw(events: list[Event], number: int) -> Output:
-    """Return an event as JSON, and for a call also the event with the result."""
-    rows = rows_of(events)
-    if number > len(rows):
-        raise InputError(f"%trace: no event {number}; the last one is {len(rows)}")
-    id = rows[number - 1]["id"].partition("/")[0]
-    calls = {call.id for event in events if event.id == id for call in event.get_function_calls()}
-    chosen = [
-        _dump(event)
-        for event in events
-        if event.id == id or any(response.id in calls for response in event.get_function_responses())
-    ]
-    return as_json(chosen[0] if len(chosen) == 1 else chosen)
 
 
 def _dump(event: Event) -> dict[str, Any]:
@@ -194,13 +190,6 @@ def _last_reply(notebook: Notebook) -> Reply:
     if not isinstance(last, Reply):
         raise InputError("%trace --last: there is no reply yet; type %chat first")
     return last
-
-
-def _waterfall(turn: _Turn, with_times: bool) -> Output:
-    bars = waterfall.bars(turn.events, turn.trace)
-    if not bars:
-        return text(f"{turn.label} ran no agent, model or tool")
-    return Output(*waterfall.drawn(bars if with_times else waterfall.in_steps(bars), turn.title, with_times=with_times))
 
 
 def _compare(notebook: Notebook, args: Any, with_times: bool) -> Output:

@@ -7,6 +7,7 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from adk_nb.errors import InputError
@@ -64,24 +65,16 @@ def _shell_token(line: str, start: int, mark: str) -> tuple[str, int]:
 def _pair(line: str, key: re.Match[str], mark: str) -> tuple[str, int]:
     blanks = _BEFORE_VALUE.match(line, key.end())
     start = blanks.end() if blanks else key.end()
-    first, end = line[start : start + 1], _json_end(line, start)
-    if end is not None:
-        return f"{key[1]}={line[start:end]}", end
+    first = line[start : start + 1]
+    if first in ("{", "[", '"'):
+        with suppress(ValueError):
+            _, end = _JSON.raw_decode(line, start)
+            if not line[end : end + 1].strip():
+                return f"{key[1]}={line[start:end]}", end
     if first in ("{", "["):
         raise _no_json(mark, key[1], line[start:])
     value, end = _shell_token(line, start, mark) if first.strip() else ("", start)
     return f"{key[1]}={value}", end
-
-
-def _json_end(line: str, start: int) -> int | None:
-    """Return the end of the JSON object, list or string that begins at `start`; None if there is none."""
-    if line[start : start + 1] not in ("{", "[", '"'):
-        return None
-    try:
-        _, end = _JSON.raw_decode(line, start)
-    except ValueError:
-        return None
-    return None if line[end : end + 1].strip() else end
 
 
 # ---- key=value

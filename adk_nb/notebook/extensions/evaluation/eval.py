@@ -29,7 +29,6 @@ from adk_nb.evaluation.row_runs import RECORD, load_run
 from adk_nb.evaluation.waiting_calls import call_key
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
@@ -125,7 +124,9 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
         raise InputError(f"{args.mark}: --yes and --no exclude each other; choose one")
     agent = agent_named(notebook, name)
     cases, metrics = read_cases(_cases(host, args, name, cell)), _metrics(notebook, args.metrics or [])
-    judge = _judge_model(notebook, args.judge) if args.judge else ""
+    judge = notebook.model_named(args.judge) if args.judge else ""
+    if judge and isinstance(judge, str):
+        LLMRegistry.new_llm(judge)  # raises for an unknown name before anything runs
     show_model_notice(root_of(agent))
     with ProgressLine(host.settings.display) as progress:
         evaluation = _until_stopped(
@@ -194,7 +195,14 @@ def _keep(
 
 
 def _store(notebook: Notebook, evaluation: Evaluation) -> None:
-    kept(notebook).evaluations.append(EvaluationRecord(evaluation, _source_of(notebook, evaluation.agent)))
+    definition, sources = notebook.definitions.get(evaluation.agent), list[str]()
+    if definition:  # the sources of the agent's cell and of its tools
+        sources.append(definition.source)
+        for tool in notebook.tools_named(definition.tools):
+            if isinstance(tool, FunctionTool):
+                with suppress(OSError, TypeError):  # a function that no cell defines
+                    sources.append(inspect.getsource(tool.func))
+    kept(notebook).evaluations.append(EvaluationRecord(evaluation, "\n".join(sources)))
     notebook.variables["_eval"] = evaluation
 
 
@@ -244,19 +252,6 @@ def _answerable(host: Host, evaluation: Evaluation, before: Evaluation | None = 
 def root_of(agent: Any) -> BaseAgent:
     """The agent itself, or that of an app."""
     return agent.root_agent if isinstance(agent, App) else agent
-
-
-def _source_of(notebook: Notebook, name: str) -> str:
-    """The sources of an agent's cell and of its tools; empty for an agent that no cell defines."""
-    definition = notebook.definitions.get(name)
-    if definition is None:
-        return ""
-    sources = [definition.source]
-    for tool in notebook.tools_named(definition.tools):
-        if isinstance(tool, FunctionTool):
-            with suppress(OSError, TypeError):  # a function that no cell defines
-                sources.append(inspect.getsource(tool.func))
-    return "\n".join(sources)
 
 
 def evaluation_output(evaluation: Evaluation, mode: Any) -> Output:
@@ -314,14 +309,6 @@ def source_named(host: Host, word: str) -> Any:
     raise InputError(f"no variable or file {word!r}{hint}")
 
 
-def _judge_model(notebook: Notebook, name: str) -> str | BaseLlm:
-    """The model in a variable, or the name of one that is known."""
-    model = notebook.model_named(name)
-    if isinstance(model, str):
-        LLMRegistry.new_llm(model)  # raises for an unknown name before anything runs
-    return model
-
-
 def _metrics(notebook: Notebook, names: list[str]) -> list[Any]:
     metrics: list[Any] = []
     added = registry.metric_names
@@ -377,17 +364,13 @@ def _open(host: Host, args: Any, rest: list[str]) -> Reply:
     if len(rest) not in (1, 2) or (len(rest) == 2 and not rest[1].isdigit()):
         raise InputError("%eval open takes a case, and a repeat from 0 on: %eval open CASE, or %eval open CASE 2")
     if re.fullmatch(r"row-[0-9a-f]{20}", rest[0]):
-        return _open_row(host, rest[0])
+        row = sync.run(load_run(service_for_rows(host.notebook), APP, rest[0]))
+        if row is None:
+            raise InputError(f"there is no run {rest[0]!r}; a table of %map has its runs in the column _run")
+        return _show_run(host, row.agent, row.case.question, row.events, {})
     evaluation = _last(host.notebook, 1).evaluation
     run = evaluation.run(rest[0], int(rest[1]) if len(rest) == 2 else None)
     return _show_run(host, evaluation.agent, run.case.question, run.events, run.case.state)
-
-
-def _open_row(host: Host, session_id: str) -> Reply:
-    run = sync.run(load_run(service_for_rows(host.notebook), APP, session_id))
-    if run is None:
-        raise InputError(f"there is no run {session_id!r}; a table of %map has its runs in the column _run")
-    return _show_run(host, run.agent, run.case.question, run.events, {})
 
 
 def _show_run(host: Host, agent: str, question: str, events: Sequence[Event], start_state: Mapping[str, Any]) -> Reply:

@@ -11,7 +11,6 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb import sync
 from adk_nb.errors import InputError
 from adk_nb.evaluation.mapping import TableRun
-from adk_nb.evaluation.progress import Progress
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
@@ -157,20 +156,17 @@ def _worked(host: Host, table: _Table, work: Callable[..., Coroutine[Any, Any, N
         try:
             sync.run(work(on_stop=partial(variables.__setitem__, "_map")))
         except KeyboardInterrupt as stop:
-            shorten_interrupt(stop, list(_stopped_lines(table.progress.last)))
+            lines, progress = list[str](), table.progress.last
+            if progress and progress.done:
+                total = "" if progress.total is None else f" of {progress.total}"
+                lines = [f"{progress.done}{total} questions are answered, in _map: run this cell again, and it goes on"]
+            shorten_interrupt(stop, lines)
             raise
     answered = variables["_map"] = table.run.table
     if lines := list(_open_ends(table)):
         display(text(*lines))
     sync.run(table.waiting.show())
     return answered
-
-
-def _stopped_lines(progress: Progress | None) -> Iterator[str]:
-    """A line on what is done when it was stopped."""
-    if progress and progress.done:
-        total = "" if progress.total is None else f" of {progress.total}"
-        yield f"{progress.done}{total} questions are answered, in _map: run this cell again, and it goes on"
 
 
 def _open_ends(table: _Table) -> Iterator[str]:

@@ -23,7 +23,6 @@ from adk_nb.notebook.extensions.export.scope import (
     text_code,
     text_or_none,
 )
-from adk_nb.notebook.extensions.export.statements import Statement
 from adk_nb.notebook.extensions.export.target import LEFT_OUT, is_class_there, is_known_there
 from adk_nb.notebook.extensions.export.tools import skills_code, tool_code
 from adk_nb.tools.annotations import is_generator
@@ -159,7 +158,11 @@ def _other_fields(agent: BaseAgent, definition: AgentDefinition, scope: Scope) -
     """The other fields that the cell or Python has set, as keywords, and the variables they need."""
     keywords: Keywords = {}
     variables: list[str] = []
-    assigned = {field for statement in scope.statements if (field := _assigned_field(statement, agent.name))}
+    assigned: set[str] = set()  # the fields in statements `agent.field = ...`
+    for statement in scope.statements:
+        target = statement.node.targets[0] if isinstance(statement.node, ast.Assign) else None
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == agent.name:
+            assigned.add(target.attr)
     for name in sorted(agent.model_fields_set - _EXPLICIT_FIELDS - assigned):
         option = definition.fields.get(name)
         value: Any = option.value if option else getattr(agent, name)
@@ -175,14 +178,6 @@ def _other_fields(agent: BaseAgent, definition: AgentDefinition, scope: Scope) -
         else:
             scope.note(f"{agent.name}: {name} is left out; give it a variable of its own in a cell")
     return keywords, variables
-
-
-def _assigned_field(statement: Statement, agent: str) -> str:
-    """The field in a statement `agent.field = ...`; empty for any other statement."""
-    target = statement.node.targets[0] if isinstance(statement.node, ast.Assign) else None
-    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == agent:
-        return target.attr
-    return ""
 
 
 def _instruction(agent: BaseAgent, definition: AgentDefinition, scope: Scope) -> tuple[str, str]:
@@ -201,17 +196,17 @@ def _instruction(agent: BaseAgent, definition: AgentDefinition, scope: Scope) ->
     plain = "".join(piece.text for piece in pieces if not piece.key)
     if len(certain) == len(keys) and "{" not in plain and "}" not in plain:
         return text_code("".join(piece.text for piece in pieces)), ""
-    parts = [_piece_code(piece, piece in certain) for piece in pieces if piece.text]
+    parts: list[str] = []
+    for piece in (piece for piece in pieces if piece.text):
+        if not piece.key:
+            parts.append(text_code(piece.text))
+            continue
+        is_plain = piece in certain and not piece.optional
+        default = "" if is_plain else f", {text_code('' if piece.optional else piece.source)}"
+        parts.append(f"_from_state(context, {text_code(piece.key)}{default})")
     body = parts[0] if len(parts) == 1 else "(\n        " + "\n        + ".join(parts) + "\n    )"
     name = f"_{definition.name}_instruction"
     return name, f"def {name}(context: Any) -> str:\n    return {body}\n\n\n"
-
-
-def _piece_code(piece: templates.Piece, is_certain: bool) -> str:
-    if not piece.key:
-        return text_code(piece.text)
-    default = "" if is_certain and not piece.optional else f", {text_code('' if piece.optional else piece.source)}"
-    return f"_from_state(context, {text_code(piece.key)}{default})"
 
 
 # ---- teams and graphs

@@ -6,7 +6,6 @@ import keyword
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from adk_nb.errors import InputError, StorageError, UserError
 from adk_nb.models.default_model import GEMINI_MODEL
@@ -107,8 +106,13 @@ def export(notebook: Notebook, statements: list[Statement], place: str, folder: 
     root = _root(notebook)
     path = folder / Path(place).expanduser()
     is_script = path.suffix == ".py"
-    if not is_script:
-        _check_package(path)
+    if not is_script and (
+        not path.name.isidentifier() or keyword.iskeyword(path.name) or path.name in _RESERVED_PACKAGES
+    ):
+        raise InputError(
+            f"%export: {path.name!r} cannot be the name of a package; write a folder such as my_agents, or a script "
+            "agent.py"
+        )
     check_folder_above(path)
     target, code_folder = (ADK_NB, path.parent) if is_script else (GOOGLE_ADK, path)
     module = _Module(Scope(notebook, statements, target, code_folder), _MAIN_IMPORTS if is_script else {})
@@ -148,14 +152,6 @@ def _root(notebook: Notebook) -> str:
         choices = ", ".join(roots or names)
         raise InputError(f"%export: which agent is the root? add --root to the cell of one of {choices}")
     return roots[0]
-
-
-def _check_package(path: Path) -> None:
-    name = path.name
-    if not name.isidentifier() or keyword.iskeyword(name) or name in _RESERVED_PACKAGES:
-        raise InputError(
-            f"%export: {name!r} cannot be the name of a package; write a folder such as my_agents, or a script agent.py"
-        )
 
 
 def _header(title: str, usage: str = "") -> str:
@@ -240,8 +236,22 @@ class _Module:
             names = ", ".join(models)
             self.scope.note(f"{names}: the model is {GEMINI_MODEL} there; google-adk does not have the notebook's")
         code = join_code([self._import_lines(), *(piece.text for piece in self._pieces), f"root_agent = {root}"]) + "\n"
-        _refuse_secrets(code)
-        return _visible(code)
+        if redacted(code) != code:
+            line = next((line for line in code.splitlines() if redacted(line) != line), "")
+            raise InputError(
+                f"%export: the file would hold what looks like a key or a token: {redacted(line).strip():.120}; "
+                'read it from the environment instead: os.environ["NAME"]'
+            )
+        # With escapes for invisible characters, which could show a reader another program.
+        escaped = with_escapes(code)
+        if escaped != code and ast.dump(ast.parse(escaped)) != ast.dump(ast.parse(code)):
+            pairs = zip(code.splitlines(), escaped.splitlines(), strict=False)
+            line = next((after for before, after in pairs if before != after), "")
+            raise InputError(
+                f"%export: {line.strip()[:120]} holds an invisible character where Python has no escape for it; "
+                "write it as an escape in a string that is not raw"
+            )
+        return escaped
 
     def _add(self, name: str, user: str) -> None:
         """Add the pieces that bind `name`, which `user` needs, after all that they need."""
@@ -274,7 +284,12 @@ class _Module:
         elif name in _HELPERS:
             yield _HELPERS[name]
         elif statement := scope.binding(name):
-            yield from self._of_statement(statement, name, user)
+            if imports := imports_of(statement):
+                self._imports[name] = scope.target.place_of(*imports.get(name, (name, "")))
+            elif statement.is_magic:
+                yield from self._of_value(name, user)
+            else:
+                yield self._piece(statement)
             yield from self._changes(name, statement.place)
         elif name in self._known_imports:
             self._imports[name] = self._known_imports[name]
@@ -295,14 +310,6 @@ class _Module:
             if name in statement.changes and statement.place > start and not statement.is_magic:
                 yield self._piece(statement)
 
-    def _of_statement(self, statement: Statement, name: str, user: str) -> Iterator[Piece]:
-        if imports := imports_of(statement):
-            self._imports[name] = self.scope.target.place_of(*imports.get(name, (name, "")))
-        elif statement.is_magic:
-            yield from self._of_value(name, user)
-        else:
-            yield self._piece(statement)
-
     def _piece(self, statement: Statement) -> Piece:
         if is_function(statement):
             text = self._body_rewriter.rewrite(without_tool_decorators(statement.text, self.scope.variables))
@@ -318,12 +325,17 @@ class _Module:
             self.scope.note(f"{user} uses {name}, which is not defined in this notebook")
             return
         value = self.scope.variables[name]
+        module, own_name = getattr(value, "__module__", None), getattr(value, "__name__", "")
         if is_data(value):
             yield Piece(f"{name} = {value!r}")
         elif isinstance(value, type(sys)):
             self._imports[name] = value.__name__, ""
-        elif place := _importable(value):
-            self._imports[name] = self.scope.target.place_of(*place)
+        elif (
+            isinstance(module, str)
+            and module not in ("__main__", "builtins")
+            and getattr(sys.modules.get(module), own_name, None) is value
+        ):
+            self._imports[name] = self.scope.target.place_of(module, own_name)
         else:
             raise InputError(
                 f"%export: {user} needs {name!r}, a {type(value).__name__} that no cell makes in Python; "
@@ -344,34 +356,3 @@ class _Module:
         package = self.scope.target.package
         groups = [[line for line in lines if (package in line) is is_target] for is_target in (False, True)]
         return "\n\n".join("\n".join(group) for group in groups if group)
-
-
-def _importable(value: Any) -> tuple[str, str] | None:
-    """Module and name under which anybody can import a value."""
-    module, name = getattr(value, "__module__", None), getattr(value, "__name__", "")
-    if not isinstance(module, str) or module in ("__main__", "builtins"):
-        return None
-    return (module, name) if getattr(sys.modules.get(module), name, None) is value else None
-
-
-def _visible(code: str) -> str:
-    """The same program with escapes for invisible characters, which could show a reader another one."""
-    escaped = with_escapes(code)
-    if escaped != code and ast.dump(ast.parse(escaped)) != ast.dump(ast.parse(code)):
-        pairs = zip(code.splitlines(), escaped.splitlines(), strict=False)
-        line = next((after for before, after in pairs if before != after), "")
-        raise InputError(
-            f"%export: {line.strip()[:120]} holds an invisible character where Python has no escape for it; "
-            "write it as an escape in a string that is not raw"
-        )
-    return escaped
-
-
-def _refuse_secrets(code: str) -> None:
-    if redacted(code) == code:
-        return
-    line = next((line for line in code.splitlines() if redacted(line) != line), "")
-    raise InputError(
-        f"%export: the file would hold what looks like a key or a token: {redacted(line).strip():.120}; "
-        'read it from the environment instead: os.environ["NAME"]'
-    )

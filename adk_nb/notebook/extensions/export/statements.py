@@ -59,40 +59,33 @@ def statements(cells: Sequence[str], transform: Callable[[str], str]) -> list[St
         cells: As typed, by the number of the cell.
         transform: Makes Python of what IPython reads as Python.
     """
-    return [statement for number, raw in enumerate(cells) for statement in _statements_of(raw, number, transform)]
-
-
-def _statements_of(raw: str, number: int, transform: Callable[[str], str]) -> Iterator[Statement]:
-    source = _python_of(raw, transform)
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError):
-        return
-    lines = source.split("\n")
-    for node in tree.body:
-        early, _, bound = names_in(ast.unparse(_Sync().visit(copy.deepcopy(node))))  # symtable takes text alone
-        changes = frozenset(_changed_names(node))
-        binds = bound - changes  # x += 1 does not bind x
-        yield Statement(node, _text_of(node, tree.body, lines), number, binds, changes, early)
-
-
-def _python_of(raw: str, transform: Callable[[str], str]) -> str:
-    """The Python of a cell, on the lines that it has there; empty if there is none."""
-    if not raw.lstrip().startswith("%%"):
-        return transform(raw)
-    blank, _, rest = raw.partition("%%")
-    line, _, body = rest.partition("\n")
-    magic = line.split(maxsplit=1)[:1]
-    return "\n" * (blank.count("\n") + 1) + transform(body) if magic and magic[0] in _PYTHON_MAGICS else ""
-
-
-def _text_of(node: ast.stmt, body: Sequence[ast.stmt], lines: list[str]) -> str:
-    first, last = _span(node)
-    if any(other is not node and _span(other)[0] <= last and _span(other)[1] >= first for other in body):
-        return ast.unparse(node)  # it shares a line with another
-    while first > 1 and lines[first - 2].startswith("#"):  # the syntax tree has no comments
-        first -= 1
-    return "\n".join(lines[first - 1 : last]).rstrip().removesuffix(";")
+    found: list[Statement] = []
+    for number, raw in enumerate(cells):
+        # The Python of the cell, on the lines that it has there.
+        if not raw.lstrip().startswith("%%"):
+            source = transform(raw)
+        else:
+            blank, _, rest = raw.partition("%%")
+            line, _, body = rest.partition("\n")
+            is_python = line.split(maxsplit=1)[:1] and line.split(maxsplit=1)[0] in _PYTHON_MAGICS
+            source = "\n" * (blank.count("\n") + 1) + transform(body) if is_python else ""
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError):
+            continue
+        lines = source.split("\n")
+        for node in tree.body:
+            first, last = _span(node)
+            if any(other is not node and _span(other)[0] <= last and _span(other)[1] >= first for other in tree.body):
+                text = ast.unparse(node)  # it shares a line with another
+            else:
+                while first > 1 and lines[first - 2].startswith("#"):  # the syntax tree has no comments
+                    first -= 1
+                text = "\n".join(lines[first - 1 : last]).rstrip().removesuffix(";")
+            early, _, bound = names_in(ast.unparse(_Sync().visit(copy.deepcopy(node))))  # symtable takes text alone
+            changes = frozenset(_changed_names(node))
+            found.append(Statement(node, text, number, bound - changes, changes, early))  # x += 1 does not bind x
+    return found
 
 
 def _span(node: ast.stmt) -> tuple[int, int]:
@@ -244,9 +237,17 @@ class Rewriter(ast.NodeTransformer):
         if self._target.is_google and isinstance(kind, type):
             if issubclass(kind, BaseAgent):
                 node.keywords = [keyword for keyword in node.keywords if not self._is_left_out(keyword, kind, node)]
-                self._replace_model(node)
+                for keyword in node.keywords:
+                    if keyword.arg == "model":
+                        self._rewrite_model(keyword, node)
             elif issubclass(kind, FunctionTool):
-                _refuse_text_conditions(node)
+                for keyword in node.keywords:
+                    value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+                    if keyword.arg == "require_confirmation" and isinstance(value, str):
+                        raise InputError(
+                            f"google-adk's FunctionTool takes no text as require_confirmation, as {value!r}; "
+                            "write @tool(confirm=...) above the function, and %export makes a function of it"
+                        )
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> ast.AST | list[ast.ImportFrom]:
@@ -256,24 +257,29 @@ class Rewriter(ast.NodeTransformer):
         places = [(*self._target.place_of(node.module or "", alias.name), alias.asname) for alias in node.names]
         return [ast.ImportFrom(module, [ast.alias(name, asname)], 0) for module, name, asname in places]
 
-    def _replace_model(self, node: ast.Call) -> None:
-        for keyword in node.keywords:
-            if keyword.arg == "model" and not self._is_known_there(keyword.value):
-                self._is_changed = True
-                if code := self._code_of_model(_model_of(keyword.value, node, self._variables)):
-                    keyword.value = ast.parse(code, mode="eval").body
-                    continue
-                keyword.value = ast.Constant(GEMINI_MODEL)  # so that the file runs; the report says so
-                self.other_models.append(_agent_name(node))
-
-    def _is_known_there(self, model: ast.expr) -> bool:
-        if isinstance(model, ast.Constant):
-            return is_known_there(str(model.value))
-        kind = _resolve(model.func if isinstance(model, ast.Call) else model, self._variables)
-        if isinstance(kind, str):
-            return is_known_there(kind)
-        kind = kind if isinstance(kind, type) else type(kind)
-        return not issubclass(kind, BaseLlm) or is_class_there(kind)
+    def _rewrite_model(self, keyword: ast.keyword, node: ast.Call) -> None:
+        """Replace a model that google-adk lacks, in the call that makes an agent."""
+        written = keyword.value
+        if isinstance(written, ast.Constant):
+            model = kind = written.value
+        else:
+            kind = _resolve(written.func if isinstance(written, ast.Call) else written, self._variables)
+            model = _resolve(written, self._variables)
+            if not isinstance(model, BaseLlm):  # made in the call: the agent has it now
+                model = getattr(self._variables.get(_agent_name(node)), "model", "")
+        if isinstance(written, ast.Constant) or isinstance(kind, str):
+            is_known = is_known_there(str(kind))
+        else:
+            kind = kind if isinstance(kind, type) else type(kind)
+            is_known = not issubclass(kind, BaseLlm) or is_class_there(kind)
+        if is_known:
+            return
+        self._is_changed = True
+        if code := self._code_of_model(model):
+            keyword.value = ast.parse(code, mode="eval").body
+            return
+        keyword.value = ast.Constant(GEMINI_MODEL)  # so that the file runs; the report says so
+        self.other_models.append(_agent_name(node))
 
     def _is_left_out(self, keyword: ast.keyword, kind: type[BaseAgent], node: ast.Call) -> bool:
         name = keyword.arg or ""
@@ -289,24 +295,6 @@ class Rewriter(ast.NodeTransformer):
         return True
 
 
-def _model_of(written: ast.expr, node: ast.Call, variables: Mapping[str, Any]) -> Any:
-    """The model of the agent that `node` makes: a name, the value of a variable, or what its agent has now."""
-    if isinstance(written, ast.Constant):
-        return written.value
-    model = _resolve(written, variables)
-    return model if isinstance(model, BaseLlm) else getattr(variables.get(_agent_name(node)), "model", "")
-
-
 def _agent_name(node: ast.Call) -> str:
     name = next((keyword.value for keyword in node.keywords if keyword.arg == "name"), None)
     return str(name.value) if isinstance(name, ast.Constant) else ast.unparse(node.func)
-
-
-def _refuse_text_conditions(node: ast.Call) -> None:
-    for keyword in node.keywords:
-        value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
-        if keyword.arg == "require_confirmation" and isinstance(value, str):
-            raise InputError(
-                f"google-adk's FunctionTool takes no text as require_confirmation, as {value!r}; "
-                "write @tool(confirm=...) above the function, and %export makes a function of it"
-            )

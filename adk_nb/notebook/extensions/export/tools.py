@@ -190,41 +190,31 @@ def _confirmation(tool: FunctionTool, variable: str, scope: Scope) -> tuple[Keyw
     code, needs = _condition_code(confirm, f"tool {tool.name!r}", scope)
     if code is None:
         return {}, [], []
-    name = f"_{variable}_asks"
-    function = None
+    name, function = f"_{variable}_asks", None
     if scope.target.is_google and isinstance(confirm, str):
-        function = _function_of_expression(tool, confirm, name)
+        # google-adk passes the arguments by name and leaves defaults out.
+        declaration = tool.signature.declaration("")
+        schema: dict[str, Any] = (declaration and declaration.parameters_json_schema) or {}
+        properties: dict[str, Any] = schema.get("properties", {})
+        parameters: list[str] = []
+        for parameter in sorted(argument_names(confirm)):
+            default = properties.get(parameter, {}).get("default")
+            parameters.append(f"{parameter}: Any = {(default if is_data(default) else None)!r}")
+        function = (
+            f"def {name}({', '.join([*parameters, '**_: Any'])}) -> bool:\n"
+            f"    try:\n        return bool({confirm.strip()})\n"
+            f"    except Exception:  # the condition cannot be computed: ask\n        return True"
+        )
     elif scope.target.is_google and callable(confirm):
-        function = _function_of_fewer_parameters(confirm, code, tool, name)
+        # google-adk passes all arguments of the call, of which the condition may take fewer.
+        taken = inspect.signature(confirm).parameters
+        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in taken.values())
+        if not takes_any and not inspect.signature(tool.func).parameters.keys() <= taken.keys():
+            prefix, wait = ("async ", "await ") if inspect.iscoroutinefunction(confirm) else ("", "")
+            function = (
+                f"{prefix}def {name}(**args: Any) -> Any:\n"
+                f"    return {wait}{code}(**{{key: args[key] for key in {tuple(taken)!r} if key in args}})"
+            )
     if function is None:
         return {"require_confirmation": code}, needs, []
     return {"require_confirmation": name}, ["Any", *needs], [function]
-
-
-def _function_of_fewer_parameters(confirm: Any, code: str, tool: FunctionTool, name: str) -> str | None:
-    """google-adk passes all arguments of the call; None: the condition takes them all."""
-    parameters = inspect.signature(confirm).parameters
-    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
-    if takes_any or inspect.signature(tool.func).parameters.keys() <= parameters.keys():
-        return None
-    prefix, wait = ("async ", "await ") if inspect.iscoroutinefunction(confirm) else ("", "")
-    return (
-        f"{prefix}def {name}(**args: Any) -> Any:\n"
-        f"    return {wait}{code}(**{{key: args[key] for key in {tuple(parameters)!r} if key in args}})"
-    )
-
-
-def _function_of_expression(tool: FunctionTool, expression: str, name: str) -> str:
-    """google-adk passes the arguments by name and leaves defaults out."""
-    declaration = tool.signature.declaration("")
-    schema: dict[str, Any] = (declaration and declaration.parameters_json_schema) or {}
-    properties: dict[str, Any] = schema.get("properties", {})
-    parameters: list[str] = []
-    for parameter in sorted(argument_names(expression)):
-        default = properties.get(parameter, {}).get("default")
-        parameters.append(f"{parameter}: Any = {(default if is_data(default) else None)!r}")
-    return (
-        f"def {name}({', '.join([*parameters, '**_: Any'])}) -> bool:\n"
-        f"    try:\n        return bool({expression.strip()})\n"
-        f"    except Exception:  # the condition cannot be computed: ask\n        return True"
-    )

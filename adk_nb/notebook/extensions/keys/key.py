@@ -69,7 +69,10 @@ def key(host: Host, line: str, cell: str | None) -> Output:
     args, settings = KEY.parse(line, cell), host.settings
     providers: list[str] = args.provider
     if not providers:
-        return text(*_set_keys(), _default_model(settings))
+        variables = dict.fromkeys(name for names in PROVIDERS.values() for name in names)
+        known = [f"{name} is set" for name in variables if os.environ.get(name, "").strip()]
+        none = "no key is set; type %key gemini, %key openai or %key anthropic, or work without: -m offline"
+        return text(*(known or [none]), _default_model(settings))
     for provider in providers:
         _variables_of(provider, first=providers[0])  # a key has to be refused before a message repeats the line
     if len(providers) > 1:
@@ -87,12 +90,6 @@ def key(host: Host, line: str, cell: str | None) -> Output:
     if is_public:
         lines.append(f"this is a public Binder, whose operators could read {names[0]}: use a key that you can revoke")
     return text(*lines)
-
-
-def _set_keys() -> list[str]:
-    names = dict.fromkeys(name for names in PROVIDERS.values() for name in names)
-    lines = [f"{name} is set" for name in names if os.environ.get(name, "").strip()]
-    return lines or ["no key is set; type %key gemini, %key openai or %key anthropic, or work without: -m offline"]
 
 
 def _default_model(settings: Any) -> str:
@@ -136,7 +133,15 @@ def _variables_of(provider: str, *, first: str = "") -> Sequence[str]:
     names = PROVIDERS.get(provider.lower())
     follows_name = first not in ("", provider) and not names and not _VARIABLE.fullmatch(provider)
     if redacted(provider) != provider or "=" in provider or follows_name:
-        raise _key_in_cell(provider, first)
+        name, _, value = provider.partition("=")
+        # At once: the traceback of this very line would show it.
+        remember(provider if redacted(provider) != provider else None, value)
+        candidates = [name, first] if value.strip("=") else [first]  # a key itself may end in =
+        valid = (name for name in candidates if name.lower() in PROVIDERS or _VARIABLE.fullmatch(name))
+        raise InputError(
+            "%key takes no key, as the notebook saves what a cell has: delete it from the cell, type "
+            f"%key {next(valid, 'gemini')}, and paste the key into the field that opens"
+        )
     if names:
         return names
     if _VARIABLE.fullmatch(provider):
@@ -151,18 +156,6 @@ def _variables_of(provider: str, *, first: str = "") -> Sequence[str]:
     is_name = provider.isalpha() and len(provider) < 16
     unknown = f"unknown provider {provider!r}" if is_name else "unknown provider"
     raise InputError(f"%key: {unknown}; {hint} for any other key type its variable: %key TAVILY_API_KEY")
-
-
-def _key_in_cell(token: str, first: str) -> InputError:
-    name, _, value = token.partition("=")
-    # At once: the traceback of this very line would show it.
-    remember(token if redacted(token) != token else None, value)
-    candidates = [name, first] if value.strip("=") else [first]  # a key itself may end in =
-    valid = (name for name in candidates if name.lower() in PROVIDERS or _VARIABLE.fullmatch(name))
-    return InputError(
-        "%key takes no key, as the notebook saves what a cell has: delete it from the cell, type "
-        f"%key {next(valid, 'gemini')}, and paste the key into the field that opens"
-    )
 
 
 # ---- places
@@ -212,10 +205,6 @@ def _checked(value: str, name: str) -> str:
     if value.split() != [value] or value[0] in "'\"":
         raise InputError(f"%key: the value for {name} is not a key: it has blanks or quotes; enter the key alone")
     return value
-
-
-def _from_environment(name: str, folder: Path, only: bool) -> str | None:
-    return os.environ.get(name)
 
 
 def _from_colab(name: str, folder: Path, only: bool) -> str | None:
@@ -289,7 +278,9 @@ def _is_installed(module: str) -> bool:
 
 
 _PLACES: Mapping[str, _Place] = {
-    "env": _Place("the environment", _from_environment, "set it before the kernel starts"),
+    "env": _Place(
+        "the environment", lambda name, folder, only: os.environ.get(name), "set it before the kernel starts"
+    ),
     "colab": _Place(
         "Colab's secrets", _from_colab, "add {} with the key symbol on the left, and give this notebook access"
     ),

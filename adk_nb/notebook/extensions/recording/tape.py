@@ -56,9 +56,7 @@ class NotebookTape:
             InputError: It cannot be used.
         """
         if self._cassette is None:
-            if self.mode == "replay" and not self.place.path.exists():
-                raise InputError(_not_found_message(self.place))
-            _check_file(self.place)
+            self._check_file()
             self._cassette = Cassette(
                 self.place.path,
                 create=self.mode != "replay",
@@ -78,7 +76,18 @@ class NotebookTape:
         """The model that records or replays `model` for an agent; `ModelTap` calls this."""
         if isinstance(model, RecordedLlm):
             return model  # it has a cassette of its own
-        real = self._real(model)
+        # The model that gives missing answers, or the name of one of which only recordings are used.
+        real: str | BaseLlm = model
+        if self.mode == "replay":
+            real = model if isinstance(model, str) else model.model
+        elif isinstance(model, str):
+            name = model or default_model()
+            may_differ = not model and self.mode == "auto"
+            earlier = self.cassette.recordings[: self.cassette.initial_count] if may_differ else ()
+            if earlier and all(recording.request.model != name for recording in earlier):
+                real = ""  # the key that chose the recorded default model is not set here: replay any model's answers
+            else:
+                real = self._named[name] = self._named.get(name) or LLMRegistry.new_llm(name)
         key = (id(real) if isinstance(real, BaseLlm) else hash(real), agent)
         if key not in self._models:
             record = real if isinstance(real, BaseLlm) else None
@@ -87,23 +96,36 @@ class NotebookTape:
             self._models[key] = RecordedLlm(self.cassette, record=record, replay=replay, model=name, agent=agent)
         return self._models[key]
 
-    def _real(self, model: str | BaseLlm) -> str | BaseLlm:
-        """The model that gives missing answers, or the name of a model of which only recordings are used."""
-        if self.mode == "replay":
-            return model if isinstance(model, str) else model.model
-        if isinstance(model, BaseLlm):
-            return model
-        name = model or default_model()
-        if not model and self.mode == "auto" and name not in self._models_before(name):
-            return ""  # the key that chose the recorded default model is not set here: replay any model's answers
-        if name not in self._named:
-            self._named[name] = LLMRegistry.new_llm(name)
-        return self._named[name]
+    def _check_file(self) -> None:
+        """Refuse a file that is not there, or no cassette: the first recording would overwrite it.
 
-    def _models_before(self, otherwise: str) -> list[str]:
-        """The models whose answers were on the cassette when it was opened; `otherwise` if there were none."""
-        earlier = self.cassette.recordings[: self.cassette.initial_count]
-        return [recording.request.model for recording in earlier] or [otherwise]
+        Raises:
+            InputError: It is a folder, holds something else, or cannot be used.
+        """
+        path, shown = self.place.path, self.place.label
+        if self.mode == "replay" and not path.exists():
+            named = Path(shown)
+            siblings = {file.stem: str(named.with_name(file.name)) for file in sorted(path.parent.glob("*.jsonl"))}
+            match = siblings.get(closest(named.stem, siblings) or "")
+            listing = f"there is {', '.join([*siblings.values()][:_MAX_LISTED])}; " if siblings else ""
+            hint = f"did you mean {match!r}? else " if match else listing
+            to_make = f"type %record{self.place.option} and run the notebook from its top to make one"
+            raise InputError(f"there is no cassette {shown!r}; {hint}{to_make}")
+        if path.is_dir():
+            raise InputError(
+                f"{shown!r} is a folder; name a file in it: --file {shlex.quote(str(Path(shown, 'my.jsonl')))}"
+            )
+        if path.exists() and not path.is_file():
+            raise InputError(f"{shown!r} is not a file; give another: --file my.jsonl")
+        first = b""
+        try:
+            if path.exists():
+                with path.open("rb") as lines:
+                    first = next((line.strip() for line in lines if line.strip()), b"")
+        except OSError as error:
+            raise InputError(f"{shown!r} cannot be opened: {error.strerror}; give another: --file my.jsonl") from error
+        if first and not (first.startswith(b"{") and _IN_EACH_LINE in first):
+            raise InputError(f"{shown!r} exists and has no recordings; give another file name: --file my.jsonl")
 
 
 def place_of(shell: Any, file: str | None, folder: str, redact: Sequence[str]) -> Place:
@@ -118,42 +140,6 @@ def place_of(shell: Any, file: str | None, folder: str, redact: Sequence[str]) -
     path = Path(file).expanduser() if file else Path(folder).expanduser() / f"{notebook_name(shell)}.jsonl"
     option = f" --file {shlex.quote(file)}" if file else ""
     return Place(path=folder_of(shell) / path, label=str(path), redact=tuple(redact), option=option)
-
-
-def _check_file(place: Place) -> None:
-    """Refuse to open a file that is no cassette: the first recording would overwrite it.
-
-    Raises:
-        InputError: It is a folder, holds something else, or cannot be used.
-    """
-    path, shown = place.path, place.label
-    if path.is_dir():
-        raise InputError(
-            f"{shown!r} is a folder; name a file in it: --file {shlex.quote(str(Path(shown, 'my.jsonl')))}"
-        )
-    if path.exists() and not path.is_file():
-        raise InputError(f"{shown!r} is not a file; give another: --file my.jsonl")
-    try:
-        first = _first_line(path) if path.exists() else b""
-    except OSError as error:
-        raise InputError(f"{shown!r} cannot be opened: {error.strerror}; give another: --file my.jsonl") from error
-    if first and not (first.startswith(b"{") and _IN_EACH_LINE in first):
-        raise InputError(f"{shown!r} exists and has no recordings; give another file name: --file my.jsonl")
-
-
-def _first_line(path: Path) -> bytes:
-    with path.open("rb") as lines:
-        return next((line.strip() for line in lines if line.strip()), b"")
-
-
-def _not_found_message(place: Place) -> str:
-    path = Path(place.label)
-    siblings = {file.stem: str(path.with_name(file.name)) for file in sorted(place.path.parent.glob("*.jsonl"))}
-    match = siblings.get(closest(path.stem, siblings) or "")
-    listing = f"there is {', '.join([*siblings.values()][:_MAX_LISTED])}; " if siblings else ""
-    hint = f"did you mean {match!r}? else " if match else listing
-    to_make = f"type %record{place.option} and run the notebook from its top to make one"
-    return f"there is no cassette {place.label!r}; {hint}{to_make}"
 
 
 def notebook_name(shell: Any) -> str:
