@@ -123,7 +123,12 @@ class AgentEvaluator:
         evaluation = await aevaluate(agent, eval_set, metrics=metrics, repeats=num_runs)
         if print_detailed_results:
             for chosen in metrics:
-                _print_results(evaluation, chosen)
+                for row in _result_rows(evaluation, chosen):
+                    score = "none" if row["score"] is None else f"{row['score']:.3f}"
+                    line = (
+                        f"{row['eval_status']:13} {chosen.name} {score} (threshold {chosen.threshold}) {row['eval_id']}"
+                    )
+                    sys.stdout.write(f"{line}: {row['reason']}\n" if row["reason"] else f"{line}\n")
         if output_file:
             _append_csv(Path(output_file), eval_set.eval_set_id, evaluation, metrics)
         failures = [line for case in evaluation.cases for line in _failures(case, metrics, agent_module)]
@@ -147,7 +152,17 @@ def metric_of(entry: EvalMetric) -> Metric:
     criterion = entry.criterion or BaseCriterion(threshold=entry.threshold or 0.0)
     options, threshold, name = criterion.model_dump(by_alias=False), criterion.threshold, entry.metric_name
     if entry.custom_function_path:
-        return _custom_metric(entry, threshold)
+        # A metric of the user's in google-adk's form: `(eval_metric, actual, expected, scenario) -> EvaluationResult`.
+        module, _, attribute = entry.custom_function_path.rpartition(".")
+        function: Any = getattr(importlib.import_module(module), attribute)
+
+        async def measure_custom(run: Any) -> float | None:
+            # None: no scenario, since no user is simulated.
+            result = function(entry, run.turns, list(run.case.reference) or None, None)
+            result = await result if hasattr(result, "__await__") else result
+            return result.overall_score
+
+        return metric(measure_custom, name=entry.metric_name, threshold=threshold)
     if name == PrebuiltMetrics.TOOL_TRAJECTORY_AVG_SCORE.value:
         calls = ToolTrajectoryCriterion.model_validate(options)
         measure = trajectory(ORDERS[calls.match_type], ignore_args=calls.ignore_args)
@@ -191,20 +206,6 @@ def _count(entry: EvalMetric) -> Metric:
             "leave it out of the criteria"
         )
     return BUILT_IN[entry.metric_name]
-
-
-def _custom_metric(entry: EvalMetric, threshold: float) -> Metric:
-    """A metric of the user's in google-adk's form: `(eval_metric, actual, expected, scenario) -> EvaluationResult`."""
-    module, _, attribute = (entry.custom_function_path or "").rpartition(".")
-    function: Any = getattr(importlib.import_module(module), attribute)
-
-    async def measure(run: Any) -> float | None:
-        # None: no scenario, since no user is simulated.
-        result = function(entry, run.turns, list(run.case.reference) or None, None)
-        result = await result if hasattr(result, "__await__") else result
-        return result.overall_score
-
-    return metric(measure, name=entry.metric_name, threshold=threshold)
 
 
 async def _load_agent(module_name: str, agent_name: str | None) -> BaseAgent | App:
@@ -279,13 +280,6 @@ def _result_rows(evaluation: Evaluation, chosen: Metric) -> list[dict[str, Any]]
         for row in evaluation.rows
         if (score := row.scores.get(chosen.name))
     ]
-
-
-def _print_results(evaluation: Evaluation, chosen: Metric) -> None:
-    for row in _result_rows(evaluation, chosen):
-        score = "none" if row["score"] is None else f"{row['score']:.3f}"
-        line = f"{row['eval_status']:13} {chosen.name} {score} (threshold {chosen.threshold}) {row['eval_id']}"
-        sys.stdout.write(f"{line}: {row['reason']}\n" if row["reason"] else f"{line}\n")
 
 
 def _append_csv(path: Path, eval_set_id: str, evaluation: Evaluation, metrics: Sequence[Metric]) -> None:

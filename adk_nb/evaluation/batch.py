@@ -293,8 +293,10 @@ class Batch:
                 self._working -= 1
             # The retries of the model's client are used up: the row waits for its turn, with half as many beside it.
             # A row that was alone and timed out would do so again.
-            is_worth_it = _is_refused(row) or (_is_timed_out(row) and at_once > 1)
-            if not is_worth_it or refusals >= _MAX_REFUSALS:
+            has_failed = row.status == "error" and not row.is_reused
+            is_refused = has_failed and ("HTTP 429" in row.error or "RESOURCE_EXHAUSTED" in row.error)
+            is_timed_out = has_failed and at_once > 1 and _TIMED_OUT.search(row.error) is not None
+            if not (is_refused or is_timed_out) or refusals >= _MAX_REFUSALS:
                 return row
             refusals += 1
             self._rate.refuse(1.0)
@@ -401,13 +403,3 @@ def _has_server_here(agent: BaseAgent) -> bool:
                 if isinstance(address, str) and is_loopback(address):
                     return True
     return False
-
-
-def _is_timed_out(row: Row) -> bool:
-    return row.status == "error" and not row.is_reused and _TIMED_OUT.search(row.error) is not None
-
-
-def _is_refused(row: Row) -> bool:
-    return (
-        row.status == "error" and not row.is_reused and ("HTTP 429" in row.error or "RESOURCE_EXHAUSTED" in row.error)
-    )

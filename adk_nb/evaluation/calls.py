@@ -5,7 +5,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from adk_nb import types
 from adk_nb.errors import InputError
@@ -55,34 +55,28 @@ class ExpectedCalls:
     def problem(self, actual: Sequence[types.FunctionCall], *, ignore_args: bool = False) -> str:
         """The first difference in a line; empty if the calls are as expected."""
         if self.order == "any order":
-            return self._missing(actual, ignore_args)
+            remaining = list(actual)
+            for expected in self.calls:
+                fits = (
+                    number for number, call in enumerate(remaining) if expected.matches(call, ignore_args=ignore_args)
+                )
+                if (index := next(fits, None)) is None:
+                    return f"{expected} was not called{_instead(remaining)}"
+                del remaining[index]
+            return ""
         if self.order == "in order":
-            return self._missing_in_order(actual, ignore_args)
+            later = iter(actual)
+            for expected in self.calls:
+                # The iterator goes on behind the match, so the order is kept.
+                if not any(expected.matches(call, ignore_args=ignore_args) for call in later):
+                    return f"{expected} was not called, or too early{_instead(actual)}"
+            return ""
         for expected, call in zip(self.calls, actual, strict=False):
             if not expected.matches(call, ignore_args=ignore_args):
                 return f"expected {expected}, got {call_text(call)}"
         if len(actual) > len(self.calls):
             return f"unexpected {call_text(actual[len(self.calls)])}"
         return f"{self.calls[len(actual)]} was not called" if len(actual) < len(self.calls) else ""
-
-    def _missing(self, actual: Sequence[types.FunctionCall], ignore_args: bool) -> str:
-        remaining = list(actual)
-        for expected in self.calls:
-            index = next(
-                (index for index, call in enumerate(remaining) if expected.matches(call, ignore_args=ignore_args)), None
-            )
-            if index is None:
-                return f"{expected} was not called{_instead(remaining)}"
-            del remaining[index]
-        return ""
-
-    def _missing_in_order(self, actual: Sequence[types.FunctionCall], ignore_args: bool) -> str:
-        remaining = iter(actual)
-        for expected in self.calls:
-            # The iterator goes on behind the match, so the order is kept.
-            if not any(expected.matches(call, ignore_args=ignore_args) for call in remaining):
-                return f"{expected} was not called, or too early{_instead(actual)}"
-        return ""
 
 
 def parse_calls(value: Any) -> ExpectedCalls:
@@ -97,7 +91,16 @@ def parse_calls(value: Any) -> ExpectedCalls:
     if isinstance(value, ExpectedCalls):
         return value
     if isinstance(value, list | tuple):
-        return ExpectedCalls(calls=tuple(_parse_item(item) for item in value))  # pyright: ignore[reportUnknownVariableType]
+        calls: list[ExpectedCall] = []
+        for item in cast(Sequence[Any], value):
+            if isinstance(item, types.FunctionCall):
+                calls.append(ExpectedCall(name=item.name or "", args=item.args or {}))
+            elif isinstance(item, Mapping):
+                entry = cast(Mapping[str, Any], item)
+                calls.append(ExpectedCall(name=str(entry.get("name", "")), args=entry.get("args") or {}))
+            else:
+                calls.append(_parse_call(str(item)))
+        return ExpectedCalls(calls=tuple(calls))
     text = str(value).strip()
     order: Order = "exact"
     if match := _ORDER.match(text):
@@ -105,15 +108,6 @@ def parse_calls(value: Any) -> ExpectedCalls:
     if text.lower() in ("none", "[]"):
         return ExpectedCalls(calls=(), order=order)
     return ExpectedCalls(calls=tuple(_parse_call(item) for item in _split(text)), order=order)
-
-
-def _parse_item(item: Any) -> ExpectedCall:
-    if isinstance(item, types.FunctionCall):
-        return ExpectedCall(name=item.name or "", args=item.args or {})
-    if isinstance(item, Mapping):
-        entry: Mapping[str, Any] = item  # pyright: ignore[reportUnknownVariableType]
-        return ExpectedCall(name=str(entry.get("name", "")), args=entry.get("args") or {})
-    return _parse_call(str(item))
 
 
 def _split(text: str) -> list[str]:
@@ -146,23 +140,21 @@ def _parse_call(text: str) -> ExpectedCall:
             raise InputError(f"{text!r} is not a tool call; write {_EXAMPLE}")
         if call.args or any(keyword.arg is None for keyword in call.keywords):
             raise InputError(f"name the arguments of {text!r}: {_EXAMPLE}")
-        args = {keyword.arg or "": _literal(keyword, text) for keyword in call.keywords}
+        args: dict[str, Any] = {}
+        for keyword in call.keywords:
+            try:
+                args[keyword.arg or ""] = ast.literal_eval(keyword.value)
+            except ValueError:  # a name, or something to compute
+                value = ast.unparse(keyword.value)
+                raise InputError(
+                    f"{text!r}: {value} is not a value; put text in quotes, as {keyword.arg}={json.dumps(value)}"
+                ) from None
     except InputError:
         raise
     except (SyntaxError, ValueError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else error
         raise InputError(f"{text!r} is not a tool call: {reason}; write {_EXAMPLE}") from None
     return ExpectedCall(name=call.func.id, args=args, is_open_ended=star is not None)
-
-
-def _literal(keyword: ast.keyword, call: str) -> Any:
-    try:
-        return ast.literal_eval(keyword.value)
-    except ValueError:  # a name, or something to compute
-        value = ast.unparse(keyword.value)
-        raise InputError(
-            f"{call!r}: {value} is not a value; put text in quotes, as {keyword.arg}={json.dumps(value)}"
-        ) from None
 
 
 def call_text(call: types.FunctionCall) -> str:

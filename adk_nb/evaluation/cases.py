@@ -119,7 +119,20 @@ def iter_cases(source: Any) -> Iterator[Case]:
         elif isinstance(row, EvalCase):
             yield case_of_eval_case(row)
         else:
-            yield _case_of_row(row, next(numbers))
+            number = next(numbers)
+            row = {"message": row} if isinstance(row, str) else row
+            if not isinstance(row, Mapping):
+                raise InputError(f"case {number} is {row!r:.60}; a case is a dict with 'message', or a text")
+            named = cast(Mapping[Any, Any], row).items()
+            fields: dict[str, Any] = {str(name): value for name, value in named if not is_missing(value)}
+            yield Case(
+                id=str(fields.get("id", f"case{number}")),
+                messages=_messages(fields, number),
+                state=_json(fields, "initial_state", '{"budget": 5}', number),
+                stubs=_json(fields, "stubs", '{"pay": "paid"}', number),
+                files=files_of(fields, f"case {number}"),
+                expected={name: value for name, value in fields.items() if name not in INPUTS},
+            )
 
 
 def case_of_eval_case(eval_case: EvalCase) -> Case:
@@ -220,24 +233,6 @@ def _rows_of_yaml(text: str) -> Sequence[Any]:
     if not isinstance(data, list):
         raise InputError(f"the cases are neither a table nor a list in YAML; {_FORMS}")
     return cast(list[Any], data)
-
-
-def _case_of_row(row: Any, number: int) -> Case:
-    if isinstance(row, str):
-        row = {"message": row}
-    if not isinstance(row, Mapping):
-        raise InputError(f"case {number} is {row!r:.60}; a case is a dict with 'message', or a text")
-    fields: dict[str, Any] = {
-        str(name): value for name, value in cast(Mapping[Any, Any], row).items() if not is_missing(value)
-    }
-    return Case(
-        id=str(fields.get("id", f"case{number}")),
-        messages=_messages(fields, number),
-        state=_json(fields, "initial_state", '{"budget": 5}', number),
-        stubs=_json(fields, "stubs", '{"pay": "paid"}', number),
-        files=files_of(fields, f"case {number}"),
-        expected={name: value for name, value in fields.items() if name not in INPUTS},
-    )
 
 
 def _messages(fields: Mapping[str, Any], number: int) -> tuple[str | types.Content, ...]:

@@ -67,19 +67,19 @@ def _spec(batch: Batch, service: DatabaseSessionService) -> dict[str, Any]:
 
 
 def _run_chunk(spec: dict[str, Any], chunk: Sequence[Job], is_retry: bool) -> list[Row]:
-    """Run some rows on a worker."""
-    return sync.run(_run_rows(spec, chunk, is_retry))
+    """Run some rows on a worker, which imports this function by its name."""
 
+    async def rows() -> list[Row]:
+        batch = Batch(**spec)
+        try:
+            return [
+                # The events stay in the store: only the result travels.
+                replace(row, events=(), state=None, interrupts=())
+                async for row in batch.run_rows(iter(chunk), is_retry=is_retry)
+            ]
+        finally:
+            await batch.close()
+            # A worker has its own copy of the service, with connections of its own.
+            await spec["session_service"].close()
 
-async def _run_rows(spec: dict[str, Any], chunk: Sequence[Job], is_retry: bool) -> list[Row]:
-    batch = Batch(**spec)
-    try:
-        return [
-            # The events stay in the store: only the result travels.
-            replace(row, events=(), state=None, interrupts=())
-            async for row in batch.run_rows(iter(chunk), is_retry=is_retry)
-        ]
-    finally:
-        await batch.close()
-        # A worker has its own copy of the service, with connections of its own.
-        await spec["session_service"].close()
+    return sync.run(rows())

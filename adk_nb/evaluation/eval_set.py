@@ -42,7 +42,31 @@ def read_eval_set(path: str | Path, initial_session: Mapping[str, Any] | None = 
         raise InputError(f"{str(path)!r} is not JSON: {error}") from error
     try:
         if isinstance(data, list):
-            return _from_queries(path.stem, cast(list[dict[str, Any]], data), str(path), initial_session or {})
+            # The older format: a list of named cases, which have `data`, or of the turns of one conversation.
+            cases = cast(list[dict[str, Any]], data)
+            if not (cases and "data" in cases[0]):
+                case: dict[str, Any] = {
+                    "name": str(path),
+                    "data": cases,
+                    "initial_session": dict(initial_session or {}),
+                }
+                cases = [case]
+            return EvalSet(
+                eval_set_id=path.stem,
+                name=path.stem,
+                creation_timestamp=clock.now(),
+                eval_cases=[
+                    EvalCase(
+                        eval_id=case["name"],
+                        conversation=[_turn(turn) for turn in case["data"]],
+                        session_input=SessionInput.model_validate(session)
+                        if (session := case.get("initial_session"))
+                        else None,
+                        creation_timestamp=clock.now(),
+                    )
+                    for case in cases
+                ],
+            )
         return EvalSet.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
@@ -57,30 +81,6 @@ def read_eval_set(path: str | Path, initial_session: Mapping[str, Any] | None = 
 def write_eval_set(eval_set: EvalSet, path: str | Path) -> None:
     """Write a file that google-adk 2.13 reads: snake_case, without empty fields."""
     Path(path).write_text(eval_set.model_dump_json(indent=2, exclude_none=True) + "\n", encoding="utf-8")
-
-
-def _from_queries(name: str, data: list[dict[str, Any]], path: str, initial_session: Mapping[str, Any]) -> EvalSet:
-    """Convert the older format: a list of turns, or a list of named cases with their turns."""
-    # Named cases have `data`; a plain list is one conversation.
-    cases: list[dict[str, Any]] = (
-        data if data and "data" in data[0] else [{"name": path, "data": data, "initial_session": dict(initial_session)}]
-    )
-    return EvalSet(
-        eval_set_id=name,
-        name=name,
-        creation_timestamp=clock.now(),
-        eval_cases=[
-            EvalCase(
-                eval_id=case["name"],
-                conversation=[_turn(turn) for turn in case["data"]],
-                session_input=SessionInput.model_validate(session)
-                if (session := case.get("initial_session"))
-                else None,
-                creation_timestamp=clock.now(),
-            )
-            for case in cases
-        ],
-    )
 
 
 def _turn(turn: Mapping[str, Any]) -> Invocation:

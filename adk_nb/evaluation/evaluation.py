@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
@@ -405,7 +405,11 @@ async def _collected(
     """The evaluation of `rows`, to which those that `running` yields are added."""
 
     def evaluation() -> Evaluation:
-        scored = [rows.get((case.id, repeat)) or _not_run(batch, case, repeat) for case, repeat in order]
+        scored: list[ScoredRow] = []
+        for case, repeat in order:
+            id = batch.rows.session_id(case, repeat)
+            not_run = ScoredRow(case=case, repeat=repeat, session_id=id, outcome="not run")
+            scored.append(rows.get((case.id, repeat)) or not_run)
         return Evaluation(scored, batch=batch, metrics=metrics, progress=batch.progress)
 
     try:
@@ -422,29 +426,22 @@ async def _collected(
     return evaluation()
 
 
-def _not_run(batch: Batch, case: Case, repeat: int) -> ScoredRow:
-    return ScoredRow(case=case, repeat=repeat, session_id=batch.rows.session_id(case, repeat), outcome="not run")
-
-
 async def _load(batch: Batch, row: ScoredRow) -> CaseRun:
     session = await batch.rows.load(row.case, row.repeat)
     events, state = (session.events, session.state) if session else ([], dict[str, Any]())
     return CaseRun(row.case, events, state, seconds=row.seconds, error=row.error)
 
 
-async def _scores(run: CaseRun, metrics: Sequence[Metric]) -> dict[str, Score]:
-    return {metric.name: await metric.score(run) for metric in metrics if metric.applies_to(run.case)}
-
-
-def _observed_scores(run: CaseRun, metrics: Sequence[Metric]) -> Awaitable[dict[str, Score]]:
-    scores = _scores(run, metrics)
-    return observer.registered.evaluation(run.case.id, run.events, scores) if observer.registered else scores
-
-
 async def _score(run: CaseRun, row: Row | ScoredRow, metrics: Sequence[Metric]) -> ScoredRow:
     status = row.status if isinstance(row, Row) else _status(row)
-    # A run that failed or is pending has only a part of its answer, whose score means nothing.
-    scores = await _observed_scores(run, metrics) if status == "done" else dict[str, Score]()
+
+    async def measured() -> dict[str, Score]:
+        return {metric.name: await metric.score(run) for metric in metrics if metric.applies_to(run.case)}
+
+    scores: dict[str, Score] = {}
+    if status == "done":  # one that failed or is pending has only a part of its answer, whose score means nothing
+        seen_by = observer.registered
+        scores = await (seen_by.evaluation(run.case.id, run.events, measured()) if seen_by else measured())
     waiting = row.waiting_calls if isinstance(row, ScoredRow) else tuple(waiting_calls(row))
     return ScoredRow(
         case=row.case,

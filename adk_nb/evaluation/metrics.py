@@ -151,6 +151,7 @@ def _measure_answer(run: CaseRun, expectation: tuple[str, Any, float]) -> Measur
     kind, expected, least = expectation
     text, output = normalized(run.answer), normalized(run.output)
     answer = _folded(text)
+    names: Mapping[str, Any] = cast(Mapping[str, Any], output) if isinstance(output, Mapping) else {}
     if kind == "like":
         score = rouge_1(text, expected)
         return (1.0, "") if score >= least else (0.0, f"ROUGE-1 with {expected!r} is {score:.2f}, less than {least:g}")
@@ -159,7 +160,7 @@ def _measure_answer(run: CaseRun, expectation: tuple[str, Any, float]) -> Measur
         "contains": lambda: _folded(expected) in answer,
         "matches": lambda: expected.search(text) is not None,
         "one of": lambda: any(answer == _folded(option) for option in expected),
-        "where": lambda: expected.holds({**_as_names(output), "answer": text, "output": output}),
+        "where": lambda: expected.holds({**names, "answer": text, "output": output}),
         "schema": lambda: _fits(expected, text),
     }
     if checks[kind]():
@@ -171,10 +172,6 @@ def _measure_answer(run: CaseRun, expectation: tuple[str, Any, float]) -> Measur
 def _folded(text: str) -> str:
     """Case, spaces and a last full stop do not count."""
     return " ".join(text.casefold().split()).removesuffix(".")
-
-
-def _as_names(output: Any) -> Mapping[str, Any]:
-    return cast(Mapping[str, Any], output) if isinstance(output, Mapping) else {}
 
 
 def _fits(schema: Any, text: str) -> bool:

@@ -38,7 +38,9 @@ def tokens(text: str) -> list[str]:
     spaced = "".join(_spaced(char) for char in unicodedata.normalize("NFKC", text).lower())
     tokens: list[str] = []
     for word in spaced.split():
-        tokens += [_stem(part) for part in re.findall("[a-z0-9]+", word)] if word.isascii() else [word]
+        parts = re.findall("[a-z0-9]+", word) if word.isascii() else []
+        tokens += [_stemmer().stem(part) if len(part) >= _STEMMED_FROM else part for part in parts]
+        tokens += [] if word.isascii() else [word]
     return tokens
 
 
@@ -50,10 +52,6 @@ def _spaced(char: str) -> str:
     if any(first <= code <= last for first, last in _UNSPACED):
         return char if is_mark else f" {char}"
     return char if is_mark or char.isalnum() else " "
-
-
-def _stem(word: str) -> str:
-    return _stemmer().stem(word) if len(word) >= _STEMMED_FROM else word
 
 
 @cache

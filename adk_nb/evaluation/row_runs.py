@@ -145,14 +145,19 @@ class RowRunner:
     async def _resume(self, session: Session, case: Case, repeat: int) -> Row:
         """Resume a row that was interrupted: with a journal in its last invocation, else from its beginning."""
         runs = [event.invocation_id for event in session.events if event.invocation_id]
+        answered = [result for event in session.events for result in event.get_function_responses()]
+        was_stopped_in_a_call = any(result.response == CUT_SHORT for result in answered)
         # The journal returns the results of calls that were made, so none is repeated.
-        if isinstance(self._service, Journal) and runs and not _was_stopped_in_a_call(session.events):
+        if isinstance(self._service, Journal) and runs and not was_stopped_in_a_call:
             return await self._work(case, repeat, resumed_id=runs[-1])
-        # The last turn is complete: only the next message, or the record of the row's end, is missing.
-        if _is_whole(session.events):
+        # The last turn came to an answer: only the next message, or the record of the row's end, is missing.
+        last = next((event for event in reversed(session.events) if event.author != "user"), None)
+        if last is not None and last.is_final_response() and not last.error_code:
             return await self._work(case, repeat)
         # An interrupted turn may have taken effect: begin anew only if no tool of it may take effect twice.
-        if tool := self._tool_not_to_repeat(session.events):
+        effects = _effects(self.agent)
+        called = [call.name or "" for event in session.events for call in event.get_function_calls()]
+        if tool := next((name for name in called if effects.get(name, "once") == "once"), None):
             row = Row(case=case, repeat=repeat, session_id=session.id, status="error", is_reused=True)
             row.events, row.state = session.events, dict(session.state)
             row.error = (
@@ -164,11 +169,6 @@ class RowRunner:
         await self._service.create_session(**self._key(session.id), state=dict(case.state))
         return await self._work(case, repeat, is_new=True)
 
-    def _tool_not_to_repeat(self, events: Sequence[Event]) -> str | None:
-        effects = _effects(self.agent)
-        called = [call.name or "" for event in events for call in event.get_function_calls()]
-        return next((name for name in called if effects.get(name, "once") == "once"), None)
-
     async def _work(
         self,
         case: Case,
@@ -178,7 +178,7 @@ class RowRunner:
         resumed_id: str | None = None,
         is_new: bool = False,
     ) -> Row:
-        """Run a row to its end, or to an open interrupt.
+        """Send a row's messages, and answer approvals as `confirm` says, to its end or to an open interrupt.
 
         Args:
             case: Its case.
@@ -195,7 +195,23 @@ class RowRunner:
         try:
             if message or resumed_id:
                 await self._turn(session_id, message, resumed_id)
-            await self._converse(session_id, case, is_new=is_new)
+            # A resumed row has sent some of its messages already.
+            contents = list(case.contents())
+            if not is_new:
+                of_user = [
+                    event.content for event in (await self._session(session_id)).events if event.author == "user"
+                ]
+                sent = [of for of in of_user if of and not any(part.function_response for part in of.parts or ())]
+                contents = contents[len(sent) :]
+            is_open = False
+            for content in contents:
+                # An open approval is answered before the next message, or ends the row here.
+                if not is_new and (is_open := await self._settle(session_id)):
+                    break
+                is_new = False
+                await self._turn(session_id, content)
+            if not is_open:
+                await self._settle(session_id)
         # Another process runs this row, so there is no result to record.
         except SessionBusyError:
             raise
@@ -206,21 +222,6 @@ class RowRunner:
             on_wait.reset(token)
             stubbed_case.reset(stub_token)
         return await self._finish(session_id, case, repeat, error, clock.ticks() - started)
-
-    async def _converse(self, session_id: str, case: Case, *, is_new: bool) -> None:
-        """Send the messages that were not sent yet, and answer approvals as `confirm` says."""
-        contents = list(case.contents())
-        # A resumed row has sent some of its messages already.
-        for content in contents if is_new else contents[await self._sent(session_id) :]:
-            # An open approval is answered before the next message, or ends the row here.
-            if not is_new and await self._settle(session_id):
-                return
-            is_new = False
-            await self._turn(session_id, content)
-        await self._settle(session_id)
-
-    async def _sent(self, session_id: str) -> int:
-        return _sent_messages((await self._session(session_id)).events)
 
     async def _settle(self, session_id: str) -> bool:
         """Answer open approvals as `confirm` says; True: an interrupt is left open, or the run failed."""
@@ -328,22 +329,6 @@ def waiting_calls(row: Row) -> list[Interrupt]:
 
 def _open_interrupts(events: Sequence[Event]) -> Sequence[Interrupt]:
     return open_interrupts(events) if any(event.long_running_tool_ids for event in events) else ()
-
-
-def _sent_messages(events: Sequence[Event]) -> int:
-    """Number of the user's messages in a session, without answers to interrupts."""
-    contents = [event.content for event in events if event.author == "user" and event.content]
-    return sum(1 for content in contents if not any(part.function_response for part in content.parts or ()))
-
-
-def _was_stopped_in_a_call(events: Sequence[Event]) -> bool:
-    return any(answered.response == CUT_SHORT for event in events for answered in event.get_function_responses())
-
-
-def _is_whole(events: Sequence[Event]) -> bool:
-    """True if the last run came to an answer."""
-    last = next((event for event in reversed(events) if event.author != "user"), None)
-    return last is not None and last.is_final_response() and not last.error_code
 
 
 def _error_of(events: Sequence[Event]) -> str:
