@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import PrivateAttr
 
 from adk_nb import sync
-from adk_nb.a2a.agent_card import load_card
-from adk_nb.a2a.card_resolver import is_url
+from adk_nb.a2a.agent_card import is_url, load_card
 from adk_nb.a2a.protocol import a2a_types
 from adk_nb.a2a.remote_answer import RemoteAnswer
 from adk_nb.a2a.remote_connection import RemoteConnection

@@ -6,7 +6,7 @@ from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
 from adk_nb import clock
-from adk_nb.a2a.card_resolver import resolve_card
+from adk_nb.a2a.agent_card import resolve_card
 from adk_nb.a2a.http_client import new_client, translated_errors
 from adk_nb.a2a.protocol import BINDINGS, EXTRA, WAITING, WORKING, a2a_types, state_name
 from adk_nb.errors import A2AClientError, A2AConnectionError

@@ -15,7 +15,7 @@ from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import REPLAYED, was_replayed
 from adk_nb.runtime.approvals import RESERVED
-from adk_nb.tools.content_blocks import with_references
+from adk_nb.tools.media import with_references
 
 _HISTORY = "{conversation_history}"
 _PROMPT = f"""\

@@ -18,8 +18,7 @@ from adk_nb.runtime.context import Context, call_state
 from adk_nb.runtime.durable import DurableCall
 from adk_nb.runtime.invocation_context import Decision
 from adk_nb.sessions.state import storable_delta
-from adk_nb.tools.content_blocks import with_base64, with_blobs
-from adk_nb.tools.media import MAX_MEDIA_BYTES, Media
+from adk_nb.tools.media import MAX_MEDIA_BYTES, Media, with_base64, with_blobs
 from adk_nb.tools.tables import MIME_TYPES, Piece
 from adk_nb.tools.tool_result import as_response, convert_result
 

@@ -20,8 +20,7 @@ from adk_nb.models.retrying import seconds_of
 from adk_nb.redaction import hidden, in_result, remember_named, remember_url
 from adk_nb.runtime.context import ToolContext
 from adk_nb.tools.agent_tool import AgentTool
-from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.effects import effect_of_method
+from adk_nb.tools.base_tool import BaseTool, effect_of_method
 from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.web_access import WebAccess, WebResponse

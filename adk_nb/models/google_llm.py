@@ -24,14 +24,13 @@ from adk_nb.errors import (
     UnexpectedModelAnswer,
 )
 from adk_nb.models.base_llm import LlmCapabilities
-from adk_nb.models.connections import PerLoop, tls
+from adk_nb.models.connections import PerLoop, tls, transport_of_page
 from adk_nb.models.default_model import uses_vertex
 from adk_nb.models.google_live import GoogleConnection, LiveSession, WithoutRedirects, live_errors, live_settings
 from adk_nb.models.google_requests import Caches, ContextCache, prepare_contents, with_json_schema
 from adk_nb.models.http_address import redacted_excerpt, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.page_fetch import transport_of_page
 from adk_nb.models.pipeline import Assembler, Limits, Payload, WholeAnswer, convert_errors, run
 from adk_nb.models.response_stream import ResponseStream
 from adk_nb.models.retrying import seconds_of

@@ -19,12 +19,12 @@ from adk_nb.models.connections import (
     isolated_client,
     own_tls,
     parse_url,
+    transport_of_page,
 )
 from adk_nb.models.http_address import public_url, redirect_hint
 from adk_nb.models.http_messages import ASK_A_PERSON, TemplateValues, check_template, parse_response, request_body
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.page_fetch import transport_of_page
 from adk_nb.models.pipeline import Assembler, Failure, Payload, WholeAnswer, run
 from adk_nb.models.retrying import seconds_of
 from adk_nb.models.service_llm import Refusal, ServiceLlm

@@ -324,7 +324,7 @@ class AgentTool(BaseTool):
 
 def _input_shape(agent: Any) -> Shape | None:
     """The agent's input schema; for a workflow agent, that of its first sub-agent."""
-    if hasattr(agent, "input_shape"):
+    if hasattr(agent, "input_schema"):
         return agent.input_shape
     return _input_shape(agent.sub_agents[0]) if getattr(agent, "sub_agents", None) else None
 

@@ -52,7 +52,11 @@ def parse_condition(condition: Condition, tool: str, parameters: Iterable[str] |
 async def condition_holds(condition: Condition, args: Mapping[str, Any], tool_context: ToolContext) -> bool:
     """Evaluate a condition for a call with `args` (JSON values for an expression). True if it fails."""
     if isinstance(condition, str):
-        return _expression_holds(condition, args)
+        try:
+            return _expression(condition).holds(args)
+        except (ConfigurationError, InputError) as error:
+            _warn(error)
+            return True
     if not callable(condition):
         return bool(condition)
     values = dict(args)
@@ -81,14 +85,6 @@ def with_defaults(schema: Mapping[str, Any], args: Mapping[str, Any]) -> dict[st
         key: field["default"] for key, field in properties.items() if isinstance(field, dict) and "default" in field
     }
     return defaults | dict(args)
-
-
-def _expression_holds(source: str, args: Mapping[str, Any]) -> bool:
-    try:
-        return _expression(source).holds(args)
-    except (ConfigurationError, InputError) as error:
-        _warn(error)
-        return True
 
 
 def _warn(error: Exception) -> None:

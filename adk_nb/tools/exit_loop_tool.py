@@ -1,7 +1,7 @@
 """`exit_loop`: the model ends the loop that its agent runs in."""
 
 from adk_nb.runtime.context import ToolContext
-from adk_nb.tools.effects import pure
+from adk_nb.tools.base_tool import pure
 
 
 @pure

@@ -22,9 +22,8 @@ from adk_nb.runtime.context import ToolContext, abandon, call_state
 from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.sessions.journal import Effect
 from adk_nb.tools.annotations import call_is, is_generator
-from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_tool import BaseTool, effect_of
 from adk_nb.tools.conditions import Condition, argument_names, condition_holds, is_awaitable, parse_condition
-from adk_nb.tools.effects import effect_of
 from adk_nb.tools.schema import docstring_owners, signature_of
 from adk_nb.tools.shape import error_text
 from adk_nb.tools.tool_progress import run_with_progress

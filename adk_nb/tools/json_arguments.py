@@ -78,17 +78,17 @@ def _jsonschema(package: str) -> Any:
     # https://github.com/jupyter-server/jupyter_server/issues/1559
     if "jsonschema" in sys.modules or _IRI_GRAMMAR in sys.modules or not find_spec(_IRI_GRAMMAR):
         return require("jsonschema", package=package)
+
+    def is_valid_syntax(rule: str, text: str) -> bool:
+        return importlib.import_module(_IRI_GRAMMAR).is_valid_syntax(rule, text)
+
     stub: Any = ModuleType(_IRI_GRAMMAR)
-    stub.is_valid_syntax = _is_valid_syntax
+    stub.is_valid_syntax = is_valid_syntax
     sys.modules[_IRI_GRAMMAR] = stub
     try:
         return require("jsonschema", package=package)
     finally:
         sys.modules.pop(_IRI_GRAMMAR, None)  # a later import gets the real module
-
-
-def _is_valid_syntax(rule: str, text: str) -> bool:
-    return importlib.import_module(_IRI_GRAMMAR).is_valid_syntax(rule, text)
 
 
 MAX_SECONDS = 1.0

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 
 from adk_nb import sync
-from adk_nb.tools.effects import pure
+from adk_nb.tools.base_tool import pure
 from adk_nb.tools.html_parser import TooDeepError, parse_html
 from adk_nb.tools.web_access import WebAccess
 

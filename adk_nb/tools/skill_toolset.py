@@ -12,14 +12,17 @@ from adk_nb.skills.catalog import FixedSkills, SkillCatalog, format_skills_as_xm
 from adk_nb.skills.models import Frontmatter, Skill
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate, on_toolset_failure
-from adk_nb.tools.skill_script import RUN_SKILL_SCRIPT, TIMEOUT, RunSkillScriptTool, ScriptExecutor
 from adk_nb.tools.skill_tools import (
     LIST_SKILLS,
     LOAD_SKILL,
     LOAD_SKILL_RESOURCE,
+    RUN_SKILL_SCRIPT,
+    TIMEOUT,
     ListSkillsTool,
     LoadSkillResourceTool,
     LoadSkillTool,
+    RunSkillScriptTool,
+    ScriptExecutor,
     SkillSource,
 )
 

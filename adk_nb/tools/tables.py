@@ -130,8 +130,15 @@ def preview(value: Any) -> Piece | None:
             except Exception:  # the model still gets the JSON
                 return None
     for name, form in (("_repr_svg_", "svg"), ("_repr_html_", "page")):
-        render = getattr(kind, name, None)
-        if callable(render) and (text := _markup(render, value)):
+        if not callable(render := getattr(kind, name, None)):
+            continue
+        try:
+            output: Any = render(value)
+        except Exception:  # the model still gets the JSON
+            continue
+        if isinstance(output, tuple):  # markup before metadata
+            output = next(iter(cast(tuple[Any, ...], output)), None)
+        if isinstance(output, str) and (text := str.__str__(output).encode("utf-8", "replace").decode()):
             return {"kind": form, "text": text}
     return None
 
@@ -153,14 +160,3 @@ def _cell(value: Any) -> str:
         return ""
     text = ("" if math.isnan(value) else f"{value:.6g}") if isinstance(value, float) else str(value)
     return text.encode("utf-8", "replace").decode()[:_MAX_CELL]
-
-
-def _markup(render: Callable[[Any], Any], value: Any) -> str:
-    """Output of a `_repr_*_` method: text, alone or before metadata; empty for anything else."""
-    try:
-        output = render(value)
-    except Exception:  # the model still gets the JSON
-        return ""
-    if isinstance(output, tuple):
-        output = next(iter(cast(tuple[Any, ...], output)), None)
-    return str.__str__(output).encode("utf-8", "replace").decode() if isinstance(output, str) else ""

@@ -282,13 +282,11 @@ def _convert(value: Any, conversion: _Conversion) -> Any:
     return _unserializable(value, conversion, "no JSON form")
 
 
-def _long_number(value: int, conversion: _Conversion) -> dict[str, Any]:
-    return _unserializable(value, conversion, "a very long number", f"an integer of {value.bit_length()} bits")
-
-
 _EXACT: dict[type, Callable[[Any, _Conversion], Any]] = {
     dict: _object,
-    int: _long_number,
+    int: lambda value, conversion: _unserializable(
+        value, conversion, "a very long number", f"an integer of {value.bit_length()} bits"
+    ),
     list: _items,
     tuple: _items,
     set: _sorted,

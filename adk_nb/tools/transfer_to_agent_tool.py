@@ -8,8 +8,7 @@ from adk_nb.errors import closest
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.open_calls import TRANSFER
-from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.effects import pure
+from adk_nb.tools.base_tool import BaseTool, pure
 
 _DESCRIPTION = "Hands the conversation over to another agent, which answers next."
 MAX_TRANSFERS = 50

@@ -15,8 +15,7 @@ import httpx2
 
 from adk_nb import redaction
 from adk_nb.concurrency.single_thread import IN_A_BROWSER
-from adk_nb.models.connections import HEADER_NAME, HEADER_VALUE, PerLoop, isolated_client, own_tls
-from adk_nb.models.page_fetch import PageFetch
+from adk_nb.models.connections import HEADER_NAME, HEADER_VALUE, PageFetch, PerLoop, isolated_client, own_tls
 
 CONNECT_SECONDS = 10.0
 READ_SECONDS = 600.0
@@ -125,7 +124,10 @@ class WebAccess:
             httpx2.InvalidURL: `url` is invalid.
             TimeoutError: The response took too long.
         """
-        location, sent_headers = self._parse_url(url), _check_headers(headers or {})
+        location, sent_headers = self._parse_url(url), dict(headers or {})
+        for name, value in sent_headers.items():
+            if not (HEADER_NAME.fullmatch(name) and HEADER_VALUE.fullmatch(value)):
+                raise Refused(f"header {name!r:.80} has a character that a header cannot have, such as a line break")
         body: dict[str, Any] = {"files": list(files)} if files else {"content": content}
         async with asyncio.timeout(READ_SECONDS):
             for _ in range(REDIRECTS + 1):
@@ -258,13 +260,6 @@ async def _read(response: Any) -> WebResponse:
         if remaining < 0:
             break
     return WebResponse(response.status_code, response.headers, b"".join(chunks), remaining < 0)
-
-
-def _check_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    for name, value in headers.items():
-        if not (HEADER_NAME.fullmatch(name) and HEADER_VALUE.fullmatch(value)):
-            raise Refused(f"header {name!r:.80} has a character that a header cannot have, such as a line break")
-    return dict(headers)
 
 
 def _origin(url: httpx2.URL) -> tuple[str, bytes, int | None]:

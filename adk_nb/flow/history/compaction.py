@@ -18,7 +18,7 @@ from adk_nb.flow.history.current_events import current_events, exchanges, time_r
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
-from adk_nb.tools.content_blocks import with_references
+from adk_nb.tools.media import with_references
 
 logger = logging.getLogger(__name__)
 

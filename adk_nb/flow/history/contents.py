@@ -15,7 +15,7 @@ from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.open_calls import TRANSFER
 from adk_nb.runtime.rewind import newest_first
 from adk_nb.sessions.session import Session
-from adk_nb.tools.content_blocks import for_model
+from adk_nb.tools.media import for_model
 
 _FRAMEWORK = "adk_framework"
 """Author of events, and name of calls, that models never see. Source of the call's name: google-adk 2.13."""

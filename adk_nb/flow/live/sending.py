@@ -21,7 +21,7 @@ from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.runtime.run_config import RunConfig
-from adk_nb.tools.content_blocks import for_model
+from adk_nb.tools.media import for_model
 from adk_nb.wire import copy_model
 
 _conversation_numbers = count()

@@ -27,7 +27,7 @@ from adk_nb.runtime.cancellation import INVOCATION_ABORTED
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.interrupts import input_of
 from adk_nb.sessions.state import State
-from adk_nb.tools.content_blocks import with_references
+from adk_nb.tools.media import with_references
 from adk_nb.tools.skill_tools import LOAD_SKILL
 
 WAITS = "waiting for you"

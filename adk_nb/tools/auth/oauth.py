@@ -19,8 +19,8 @@ from adk_nb.auth.auth_schemes import APIKey, AuthScheme, HTTPBase, OAuth2, OpenI
 from adk_nb.auth.secrets import redact
 from adk_nb.errors import ConfigurationError, CredentialError
 from adk_nb.lazy import require
+from adk_nb.models.connections import transport_of_page
 from adk_nb.models.http_address import is_loopback
-from adk_nb.models.page_fetch import transport_of_page
 
 PACKAGE = "'adk-nb[auth]'"
 SECONDS = 30.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from adk_nb.lazy import require
-from adk_nb.tools.content_blocks import blob
 from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
+from adk_nb.tools.media import blob
 
 MAX_DESCRIPTION = 8_000
 """Length limit in characters: a server's descriptions are part of every request."""

@@ -13,7 +13,7 @@ import httpx2
 from adk_nb import clock
 from adk_nb.errors import CredentialError
 from adk_nb.lazy import require
-from adk_nb.models.page_fetch import transport_of_page
+from adk_nb.models.connections import transport_of_page
 from adk_nb.redaction import hidden
 from adk_nb.tools.mcp_tool.connection_params import (
     ConnectionParams,

@@ -9,8 +9,7 @@ from adk_nb.auth.auth_credential import AuthCredential, AuthCredentialTypes, Htt
 from adk_nb.auth.auth_schemes import APIKey, APIKeyIn, AuthScheme, HTTPBase
 from adk_nb.auth.auth_tool import AuthConfig
 from adk_nb.errors import ConfigurationError
-from adk_nb.tools.openapi_tool.operation import Operation, with_headers, with_query, without_query
-from adk_nb.tools.openapi_tool.styles import in_query
+from adk_nb.tools.openapi_tool.operation import Operation, in_query, with_headers, with_query, without_query
 
 Credentials = AuthCredential | Mapping[str, AuthCredential]
 """A credential, or a dict of security scheme names to credentials."""

@@ -15,8 +15,8 @@ from adk_nb.redaction import hidden, remember_named
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.runtime.credentials import placeholder
 from adk_nb.tools.auth.exchange import find_credential, renew_credential
+from adk_nb.tools.base_tool import effect_of_method
 from adk_nb.tools.conditions import Condition
-from adk_nb.tools.effects import effect_of_method
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
 from adk_nb.tools.openapi_tool.credential import with_credential
 from adk_nb.tools.openapi_tool.openapi_spec_parser.openapi_spec_parser import EXTRA

@@ -10,8 +10,8 @@ from adk_nb.errors import InputError
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolsetOrigin
 from adk_nb.notebook.extensions.export.scope import Keywords, Piece, Scope, call_code, is_data, list_code, text_code
 from adk_nb.skills.catalog import SkillCatalog
+from adk_nb.tools.base_tool import effect_of
 from adk_nb.tools.conditions import argument_names
-from adk_nb.tools.effects import effect_of
 from adk_nb.tools.function_tool import FunctionTool, name_of
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
 from adk_nb.tools.skill_tools import LOAD_SKILL, LOAD_SKILL_RESOURCE

@@ -11,8 +11,7 @@ from adk_nb.auth.auth_schemes import AuthScheme, AuthSchemeType, HTTPBase, OAuth
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
 from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme
-from adk_nb.tools.openapi_tool.operation import FORM, MULTIPART, Argument, Operation, Place, is_json
-from adk_nb.tools.openapi_tool.styles import STYLES
+from adk_nb.tools.openapi_tool.operation import FORM, MULTIPART, STYLES, Argument, Operation, Place, is_json
 
 logger = logging.getLogger(__name__)
 
