@@ -88,6 +88,7 @@ ALLOWED_SCANS = {
     "flow/history/compaction.py": "the contents' own view",
     "flow/history/contents.py": "the contents' own view",
     "notebook/chat/chat.py": "hands out the list",
+    "notebook/chat/past.py": "the events that a rewind undoes",
     "notebook/chat/turn.py": "keeps the list of a turn's beginning",
     "notebook/magics/confirm.py": "keeps the list of a turn's beginning",
     "notebook/magics/state.py": "a row for each event",
