@@ -23,10 +23,10 @@ from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import APPROVALS, CREDENTIALS, INPUTS, TOOLSET, Interrupt, Kind, is_first_use, is_toolset
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.runtime.open_calls import (
-    calls_with_answers,
-    calls_with_interrupts,
     close_lost_call,
     has_results,
+    interrupted_call_ids,
+    mark_resumed_calls,
     queued_calls,
     unanswered_calls,
 )
@@ -145,7 +145,7 @@ class ResumedCalls:
         if ctx.checkpoints and (request := self._missing_request()):
             yield request
             return
-        nested_calls = calls_with_answers(ctx)
+        nested_calls = mark_resumed_calls(ctx)
         # Their tool was removed or replaced: give them a result, as models need a result for each call.
         lost_calls = [call for call in nested_calls if not ((tool := tools.get(call.name or "")) and tool.resumable)]
         for call in lost_calls:
@@ -174,7 +174,7 @@ class ResumedCalls:
             # Calls that waited behind a task or a transfer run once that has ended.
             calls = queued_calls(ctx, deferred_tools)
         # The model is asked if all calls have results, and no concurrent run asks it.
-        open_ids = calls_with_interrupts(ctx)
+        open_ids = interrupted_call_ids(ctx)
         if open_ids and (not await catch_up(ctx) or history_of(ctx.session).calls.without_result(open_ids)):
             return
         # google-adk 2.13: in a resumable app the model is asked once all long-running calls have a result.

@@ -52,6 +52,11 @@ def next_call(branch: str | None, outer: str | None) -> str | None:
     return step[1] if step else None
 
 
+def graph_of(key: str) -> str:
+    """Name of the graph that a node's path begins with, as in `graph@1/node@2`; empty for the id of a call."""
+    return key.partition("@")[0] if "/" in key else ""
+
+
 def is_within(branch: str | None, outer: str | None) -> bool:
     """True if `branch` is under `outer` with no tool call between them."""
     return is_under(branch, outer) and next_call(branch, outer) is None

@@ -14,7 +14,7 @@ from adk_nb.events.requests import NODE_APPROVAL, REQUESTS
 from adk_nb.locations import cell_location
 from adk_nb.redaction import hidden
 from adk_nb.runtime.approvals import IN_DOUBT, NOT_MADE, REDEFINED
-from adk_nb.runtime.branches import calls_to, is_under, is_within, next_call, next_step
+from adk_nb.runtime.branches import calls_to, graph_of, is_under, is_within, next_call, next_step
 from adk_nb.runtime.cancellation import StopReason
 from adk_nb.runtime.durable import durable_call, load_attempts
 from adk_nb.runtime.history import History, history_of
@@ -74,7 +74,7 @@ def recipient(history: History, calls: Iterable[str | None], branch: str | None 
         outer_call_id = next_call(event.branch, branch)
         caller = history.calls.newest(outer_call_id) if outer_call_id is not None else None
         return caller.event.author if caller else event.author  # no caller: the step is a graph node, not a call
-    return next((key.partition("@")[0] for key in call_ids if key and "/" in key), "")  # a node path: name of the graph
+    return next(filter(None, (graph_of(key) for key in call_ids if key)), "")
 
 
 def outermost(agent: RunnableAgent, under: RunnableAgent | None = None) -> RunnableAgent:
@@ -101,10 +101,10 @@ def without_answers(ctx: InvocationContext, *, is_resumed: bool = False) -> Invo
     return replace_fields(ctx, user_content=text, task_call_id=None, checkpoints=checkpoints)
 
 
-def calls_with_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
-    """The agent's calls that have an interrupt answered inside them, in the order of the answers.
+def mark_resumed_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
+    """Mark the agent's calls that have an interrupt answered inside them as resumed, and return them.
 
-    Sets `ctx.resumed_calls` and `ctx.shared.resumed_call_ids`.
+    They are in the order of the answers. Sets `ctx.resumed_calls` and `ctx.shared.resumed_call_ids`.
     """
     resumed_calls: dict[str, types.FunctionCall] = {}
     calls = history_of(ctx.session).calls
@@ -112,10 +112,10 @@ def calls_with_answers(ctx: InvocationContext) -> list[types.FunctionCall]:
         record = calls.newest(answered, under=ctx.branch)
         if record is None:
             continue
-        name, key = next_step(record.event.branch, ctx.branch) or (
-            None,
-            answered if answered == ctx.task_call_id else "",
-        )
+        if step := next_step(record.event.branch, ctx.branch):
+            name, key = step
+        else:  # the agent's own call, not one inside it: only the call of a task is resumed itself
+            name, key = None, answered if answered == ctx.task_call_id else ""
         if key and key not in resumed_calls:
             # Not a later call with the same id, where calls share one.
             own_record = calls.newest_of(ctx.agent.name, key, ctx.branch, name=name, until_index=record.event_index)
@@ -158,11 +158,11 @@ def unanswered_calls(ctx: InvocationContext) -> list[types.FunctionCall]:
         and record.event.branch == ctx.branch
         and record.event.author in names
     ]
-    awaiting = awaiting_calls(ctx) if calls else ()
+    awaiting = awaiting_call_ids(ctx) if calls else ()
     return [call for call in calls if call.id not in awaiting]
 
 
-def calls_with_interrupts(ctx: InvocationContext) -> set[str]:
+def interrupted_call_ids(ctx: InvocationContext) -> set[str]:
     """Ids of the agent's calls without a result that have an interrupt inside them."""
     history = history_of(ctx.session)
     inside = {
@@ -188,13 +188,18 @@ def is_paused(
     return bool(history.listening_node(branch) or history.interrupts(under=branch, since=since))
 
 
-def awaiting_calls(ctx: InvocationContext) -> set[str]:
-    """Ids of all calls with an interrupt inside them, and of the transfer and task calls queued behind them."""
+def awaiting_call_ids(ctx: InvocationContext) -> set[str]:
+    """Ids of all calls with an interrupt inside them, and of the transfer and task calls of the same step.
+
+    Those run after all other calls of their step, wherever they stand in it.
+    """
     history = history_of(ctx.session)
     call_ids = {key for branch in awaited_branches(ctx.agent, history).values() for _, key in calls_to(branch)}
-    later = {TRANSFER, *task_agents(ctx.agent.root_agent)} if call_ids else ()
+    run_last = {TRANSFER, *task_agents(ctx.agent.root_agent)} if call_ids else ()
     steps = [record.event for key in call_ids for record in history.calls.all(key)]
-    return call_ids.union(call.id or "" for step in steps for call in step.get_function_calls() if call.name in later)
+    return call_ids.union(
+        call.id or "" for step in steps for call in step.get_function_calls() if call.name in run_last
+    )
 
 
 def queued_calls(ctx: InvocationContext, deferrable: Collection[str]) -> list[types.FunctionCall]:
@@ -209,7 +214,7 @@ def queued_calls(ctx: InvocationContext, deferrable: Collection[str]) -> list[ty
         calls = event.get_function_calls()
         if calls and event.author == ctx.agent.name and is_within(event.branch, ctx.branch):
             queued = [call for call in calls if call.name in deferrable and not history.calls.is_answered(call.id)]
-            return [] if queued and calls_with_interrupts(ctx) else queued
+            return [] if queued and interrupted_call_ids(ctx) else queued
     return []
 
 
@@ -328,7 +333,7 @@ def _open_calls(ctx: InvocationContext) -> Calls:
     ]
     resumed = set(ctx.shared.resumed_call_ids)
     if resumed and not approved:
-        resumed -= awaiting_calls(ctx)
+        resumed -= awaiting_call_ids(ctx)
     open_records = history.calls.open() if resumed else ()
     calls = [record.call for record in open_records if is_under(record.event.branch, ctx.branch)]
     calls = [*open_calls_of(ctx), *approved, *(call for call in calls if call.id in resumed)]
@@ -347,7 +352,7 @@ def open_calls_of(ctx: InvocationContext) -> Calls:
         and record.event.node_info.path.startswith(path)
     ]
     approvals = history.interrupts(kinds=APPROVALS) if open_calls else ()
-    waiting_ids = {interrupt.call.id for interrupt in approvals} | awaiting_calls(ctx) if open_calls else ()
+    waiting_ids = {interrupt.call.id for interrupt in approvals} | awaiting_call_ids(ctx) if open_calls else ()
     return [call for call in open_calls if call.id not in waiting_ids]
 
 
