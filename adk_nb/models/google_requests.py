@@ -38,7 +38,7 @@ def prepare_content(content: types.Content) -> types.Content:
     which Vertex AI refuses.
     """
     parts, prepared = content.parts or [], list[types.Part]()
-    for part in _drop_foreign_signatures(content).parts or ():
+    for part in _without_foreign_thoughts(content).parts or ():
         name = "function_call" if part.function_call else "function_response"
         call: types.FunctionCall | types.FunctionResponse | None = getattr(part, name)
         # A call without an id from the API got one of ours, anew in each run: sent, it would make a cache useless.
@@ -58,10 +58,11 @@ def prepare_contents(contents: list[types.Content]) -> list[types.Content]:
     prepared = [content for content in map(prepare_content, contents) if content.parts]
     if is_paired(prepared):
         return prepared
-    return [prepare_content(content) for content in pair_turns(map(_drop_foreign_signatures, contents))]
+    return [prepare_content(content) for content in pair_turns(map(_without_foreign_thoughts, contents))]
 
 
-def _drop_foreign_signatures(content: types.Content) -> types.Content:
+def _without_foreign_thoughts(content: types.Content) -> types.Content:
+    """Drop what Gemini did not make: thoughts, and the signatures of other parts."""
     parts = content.parts or []
     if all(map(is_gemini_signature, parts)):
         return content
@@ -75,7 +76,7 @@ def _drop_foreign_signatures(content: types.Content) -> types.Content:
 
 
 def with_json_schema(config: types.GenerateContentConfig) -> types.GenerateContentConfig:
-    """Replace the output schema by JSON Schema if Gemini's `Schema` cannot express it."""
+    """`config` itself, or if Gemini's `Schema` cannot express its output schema, a copy with JSON Schema instead."""
     schema: Any = config.response_schema
     if schema is None or isinstance(schema, types.Schema):
         return config
@@ -136,7 +137,7 @@ class ContextCache:
             send: Sends a request. Called again, without a cache, if the cache has expired.
         """
         prefix = _Prefix(payload)
-        metadata = await self._cache(prefix)
+        metadata = await self._renew(prefix)
         if metadata.cache_name:
             try:
                 async for answer in _with_metadata(send(prefix.cached_payload(metadata)), metadata):
@@ -152,14 +153,18 @@ class ContextCache:
         async for answer in _with_metadata(send(payload), metadata):
             yield answer
 
-    async def _cache(self, prefix: "_Prefix") -> CacheMetadata:
-        """The cache to use, or the fingerprint of the prefix: a prefix is cached when it is sent again."""
+    async def _renew(self, prefix: "_Prefix") -> CacheMetadata:
+        """The cache to use: the last one, or else a new one, after deleting the last one.
+
+        Without a cache, the fingerprint of the prefix: a prefix is cached when it is sent again.
+        """
         previous = self._previous
         if previous is None:
             return prefix.metadata()
         is_same_prefix = prefix.matches(previous)
         is_alive = previous.cache_name is not None and clock.now() < (previous.expire_time or 0)
         # `<=`, as in google-adk: a cache that was used `cache_intervals` times is used once more.
+        # `flow/request.py` counts the uses, when it reads the metadata of the last answer.
         if is_same_prefix and is_alive and (previous.invocations_used or 0) <= self._config.cache_intervals:
             return previous
         if is_alive:

@@ -8,8 +8,7 @@ import math
 from collections.abc import AsyncGenerator, Callable, Generator
 from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol
 
 from adk_nb import types
 from adk_nb.errors import AdkNbError, ModelTimeoutError
@@ -17,7 +16,6 @@ from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import Attempt, LlmResponse, note_attempts
 from adk_nb.models.retrying import retry
 
-T = TypeVar("T")
 _END: Any = object()
 """Marks the end of the chunks: a vendor's client yields None for a chunk that is `null`."""
 Payload = dict[str, Any]
@@ -151,35 +149,35 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
     """
     loop, limits = asyncio.get_running_loop(), adapter.limits
     end = loop.time() + limits.total_timeout
-    assembler, attempts = adapter.assembler(payload, stream=stream), list[Attempt]()
-    # The error of each attempt, converted once: the retry, its wait and the final error read it.
-    failed: list[Failure] = []
+    assembler, attempts_made = adapter.assembler(payload, stream=stream), list[Attempt]()
+    # The error of each request, converted once: the retry, its wait and the final error read it.
+    failures: list[Failure] = []
 
-    async def attempt() -> tuple[AsyncGenerator[Any, None], Any]:
+    async def send() -> tuple[AsyncGenerator[Any, None], Any]:
         # Services refuse before their first chunk, and nothing is shown before it: a retry up to then is safe.
         chunks = adapter.chunks(payload, stream=stream)
         try:
             async with asyncio.timeout_at(min(loop.time() + limits.timeout, end)):
                 return chunks, await anext(chunks, _END)
         except Exception as error:
-            failed.append(adapter.failure(error, payload, None))
+            failures.append(adapter.failure(error, payload, None))
             raise
 
-    with note_attempts(attempts):
+    with note_attempts(attempts_made):
         try:
             chunks, chunk = await retry(
-                attempt,
+                send,
                 limits.retry_options,
                 model=payload["model"],
                 max_seconds=limits.retry_seconds,
-                is_temporary=lambda error: isinstance(error, Exception) and failed[-1].is_temporary,
-                requested_wait=lambda _: failed[-1].retry_after,
-                attempts_made=attempts,
+                is_temporary=lambda error: isinstance(error, Exception) and failures[-1].is_temporary,
+                requested_wait=lambda _: failures[-1].retry_after,
+                attempts_made=attempts_made,
                 attempts=limits.attempts,
                 address=limits.address,
             )
         except Exception as error:
-            _raise_replacement(failed[-1].error, error)
+            _raise_replacement(failures[-1].error, error)
         try:
             async with aclosing(chunks):
                 with convert_errors(adapter, payload, assembler if stream else None):
@@ -196,7 +194,7 @@ async def run(adapter: Adapter, payload: Payload, *, stream: bool) -> AsyncGener
             if stream and (counts := assembler.counts()):
                 yield counts
             raise
-    answer.attempts = attempts or None
+    answer.attempts = attempts_made or None
     yield answer
 
 
@@ -206,7 +204,7 @@ def convert_errors(adapter: Adapter, payload: Payload, started: Assembler | None
     try:
         yield
     except AdkNbError:
-        raise
+        raise  # of the assembler, such as UnexpectedModelAnswer: not the client's, and clear already
     except Exception as error:
         _raise_replacement(adapter.failure(error, payload, started).error, error)
 
@@ -216,45 +214,3 @@ def _raise_replacement(replacement: Exception, error: Exception) -> NoReturn:
     if replacement is error:
         raise error
     raise replacement from (error if isinstance(replacement, ModelTimeoutError) else None)
-
-
-class OwnTask(Generic[T]):
-    """Reads a stream in a task of its own, which ends with the block: `async with OwnTask(stream) as items:`.
-
-    A client library's stream is often a generator within a generator. Closing the outer one leaves the inner ones to
-    the garbage collector, which closes them late and in any order. Cancelling the task that waits in the innermost
-    closes all of them, from the inside out.
-    """
-
-    def __init__(self, stream: AsyncGenerator[T, None]) -> None:
-        self._stream = stream
-        # Without a limit: the service sets the pace, and an answer fits into memory.
-        self._items: asyncio.Queue[T] = asyncio.Queue()
-
-    async def __aenter__(self) -> "OwnTask[T]":
-        self._task = asyncio.create_task(self._read())
-        self._task.add_done_callback(lambda _: self._items.put_nowait(_END))
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._task.cancel()
-        await asyncio.wait([self._task])
-        if not self._task.cancelled():
-            self._task.exception()  # retrieved, or asyncio logs it
-
-    def __aiter__(self) -> "OwnTask[T]":
-        return self
-
-    async def __anext__(self) -> T:
-        item = await self._items.get()
-        if item is _END:
-            self._task.result()
-            raise StopAsyncIteration
-        return item
-
-    async def _read(self) -> None:
-        async with aclosing(self._stream) as items:
-            async for item in items:
-                self._items.put_nowait(item)

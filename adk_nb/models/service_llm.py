@@ -1,5 +1,6 @@
 """Models behind a service: time limits and failures; and, for those of vendors, keys and addresses."""
 
+import asyncio
 import json
 import os
 import re
@@ -7,7 +8,8 @@ from abc import abstractmethod
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, SupportsIndex, cast
+from types import TracebackType
+from typing import Any, ClassVar, Generic, SupportsIndex, TypeVar, cast
 
 import httpx2
 from pydantic import ConfigDict, Field, SecretStr
@@ -26,11 +28,14 @@ from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.http_address import public_url
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.pipeline import Assembler, Failure, Limits, OwnTask, Payload, run
+from adk_nb.models.pipeline import Assembler, Failure, Limits, Payload, run
 from adk_nb.models.retrying import BUSY, OUT_OF_QUOTA, add_wait, is_connect_error
 from adk_nb.redaction import hidden, refuse_pickle, remember, remember_url, without_known
 from adk_nb.wire import copy_model
 
+T = TypeVar("T")
+_END: Any = object()
+"""Marks the end of a stream."""
 _MALFORMED = (TypeError, AttributeError, LookupError, ValueError)
 """Errors while an answer is read; those of json and pydantic are ValueErrors."""
 _CONTEXT_FULL = re.compile(
@@ -70,6 +75,48 @@ class Refusal:
     """The service does not accept the key."""
     hint: str = ""
     """Replaces the hint for the status."""
+
+
+class OwnTask(Generic[T]):
+    """Reads a stream in a task of its own, which ends with the block: `async with OwnTask(stream) as items:`.
+
+    A client library's stream is often a generator within a generator. Closing the outer one leaves the inner ones to
+    the garbage collector, which closes them late and in any order. Cancelling the task that waits in the innermost
+    closes all of them, from the inside out.
+    """
+
+    def __init__(self, stream: AsyncGenerator[T, None]) -> None:
+        self._stream = stream
+        # Without a limit: the service sets the pace, and an answer fits into memory.
+        self._items: asyncio.Queue[T] = asyncio.Queue()
+
+    async def __aenter__(self) -> "OwnTask[T]":
+        self._task = asyncio.create_task(self._read())
+        self._task.add_done_callback(lambda _: self._items.put_nowait(_END))
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._task.cancel()
+        await asyncio.wait([self._task])
+        if not self._task.cancelled():
+            self._task.exception()  # retrieved, or asyncio logs it
+
+    def __aiter__(self) -> "OwnTask[T]":
+        return self
+
+    async def __anext__(self) -> T:
+        item = await self._items.get()
+        if item is _END:
+            self._task.result()
+            raise StopAsyncIteration
+        return item
+
+    async def _read(self) -> None:
+        async with aclosing(self._stream) as items:
+            async for item in items:
+                self._items.put_nowait(item)
 
 
 class ServiceLlm(BaseLlm):
