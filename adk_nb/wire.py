@@ -161,9 +161,10 @@ def shares_field_names(model: type[M]) -> type[M]:
 
 
 def deep_copy(value: D) -> D:
-    """A deep copy of models, lists, dicts and sets; other objects are shared.
+    """A deep copy of models, lists, dicts, tuples and sets; other objects, and frozen models, are shared.
 
-    Ten times faster than `model_copy(deep=True)`.
+    Ten times faster than `model_copy(deep=True)`, which copies a record with private or extra fields. Values may be
+    anything: `plain_json` copies what has to be JSON, and `json_problem` says why something is not.
     """
     copier = _COPIERS[type(value)]
     return copier(value) if copier else value

@@ -65,7 +65,7 @@ def total_usage(event: Event) -> types.GenerateContentResponseUsageMetadata | No
 
 
 def usages_to_json(event: Event) -> list[dict[str, Any]]:
-    """`usages_of(event)` as the JSON stored under `NESTED_USAGE`."""
+    """`usages_of(event)` as JSON: the value of one call under `NESTED_USAGE`."""
     return [
         {
             "model": usage.model,

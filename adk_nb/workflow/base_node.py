@@ -13,7 +13,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.run_config import RetryConfig
 from adk_nb.tools.conditions import condition_holds, parse_condition
 from adk_nb.tools.fingerprint import code_fingerprint
-from adk_nb.wire import fast_private_attributes, field_errors, unknown_field
+from adk_nb.wire import fast_private_attributes, field_errors
 
 _PATH_SEPARATORS = "/@."
 
@@ -56,8 +56,7 @@ class BaseNode(BaseModel):
         try:
             super().__init__(**options)
         except ValidationError as error:
-            fields = type(self).model_fields
-            problems = field_errors(error, fields, lambda field: unknown_field(field, fields))
+            problems = field_errors(error, type(self).model_fields)
             raise ConfigurationError(f"node {options.get('name', '')!r}: {problems}") from error
 
     def model_post_init(self, context: Any, /) -> None:
