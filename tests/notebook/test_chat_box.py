@@ -18,6 +18,7 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.chat.chat_box import ChatBox
 from adk_nb.notebook.chat.reply import view_of_reply
+from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.reply_view import conversation_document
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import visible_text
@@ -393,6 +394,20 @@ def test_each_turn_of_a_box_is_traced_by_itself(shell: Shell, pages: Pages) -> N
 
     assert "model calls  1         2\n" in str(shell.cell("%trace --diff -2 -1"))
     assert "model call 1 of 1:" in str(shell.cell("%trace 1 --why"))
+
+
+def test_one_of_several_cards_says_its_number_where_it_is_drawn_alone(
+    shell: Shell, pages: Pages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guide(shell, [call("refund", order="A1"), call("refund", order="B2")])
+    first, _ = shell.cell("%chat guide Pay both back.").interrupts
+    patched: list[Any] = []
+    monkeypatch.setattr(LiveRun, "patch_card", lambda self, key, fields: patched.append((key, fields["how"])))
+
+    shell.names["draw"] = turn_runner(shell.ip.adk_nb.chat("guide", None, show="widget")).draw_cards
+    shell.cell(f"draw([{first.id!r}])")
+
+    assert set(patched) == {(first.id, "%confirm 1 --yes")}
 
 
 @pytest.mark.parametrize("line", ["%chat guide Pay both back.", "%chat guide"])

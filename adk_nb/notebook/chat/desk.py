@@ -330,9 +330,8 @@ class Desk:
     def mark_changed(self, interrupts: Sequence[Interrupt]) -> None:
         """As `tools_changed`, for these interrupts; their session is loaded."""
         versions = self.conversation.notebook.versions
-        open_ = [interrupt for interrupt in interrupts if interrupt.kind != "task"]
         with self.conversation.history() as history:
-            for interrupt in open_:
+            for interrupt in interrupts:
                 if interrupt.kind != "approval":
                     continue
                 is_changed = bool(self.redefined([interrupt], history))
@@ -348,7 +347,7 @@ class Desk:
                 else:
                     subject = "a file of the skill was" if interrupt.documents else "the tool"
                     changed = f"{subject} changed since this was requested" if is_changed else ""
-                    typed = commands(interrupt, self.conversation.notebook.magic(), open_, redefined=is_changed)[0]
+                    typed = self._ways(interrupt, history, redefined=is_changed)[0]
                     version = versions.label(interrupt) if versions and is_changed else ""
                     fields = {"changed": changed, "gone": False, "version": version, "how": typed}
                     fields |= {"note": ""} if is_changed else {}  # the note of a card drawn later says "changed", too
