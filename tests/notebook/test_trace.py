@@ -1,6 +1,7 @@
 """%trace: when who was at work, exactly what was sent, two turns side by side; of undone turns too."""
 
 import asyncio
+import itertools
 import json
 import re
 from collections.abc import AsyncGenerator
@@ -358,6 +359,18 @@ def test_a_trace_is_exported_as_lines_of_json_without_keys(shell: Shell, tmp_pat
     for name in ("t.html", "t.json", "t.csv"):
         assert "t.jsonl" in shell.fails(f"%trace --export {tmp_path}/{name}")
         assert not (tmp_path / name).exists()
+
+
+def test_a_number_of_many_digits_is_the_beginning_of_an_id(shell: Shell, monkeypatch: pytest.MonkeyPatch):
+    numbers = itertools.count(7_000_000_000)
+    monkeypatch.setattr(clock, "new_id", lambda: str(next(numbers)))
+    planner(shell, "Go to Oslo.", "Go to Rome.")
+    shell.cell("%chat planner Where to?")
+    shell.cell("%chat planner And then?")
+    answer = shell.ip.adk_nb.sessions.events()[-1].id
+
+    assert answer.isdecimal()
+    assert str(shell.cell(f"%trace {answer}")) == str(shell.cell("%trace 2"))
 
 
 REFUSED = [

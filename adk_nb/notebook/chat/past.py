@@ -76,14 +76,18 @@ def find_turn(turns: Sequence[PastTurn], which: str, session: str) -> PastTurn:
     """
     if not turns:
         raise InputError(f"session {session!r} has no messages yet")
-    try:
-        number = int(which)
-    except ValueError:
+    if not is_number(which.removeprefix("-")):
         return turn_of_id(turns, which, session, "-1 for the last turn, -2, or a whole id")
+    number = int(which)
     if not 1 <= abs(number) <= len(turns):
         some = "one turn" if len(turns) == 1 else f"{len(turns)} turns"
         raise InputError(f"session {session!r} has {some}, and no turn {which}; -1 is the last, 1 the first")
     return turns[number - 1 if number > 0 else number]
+
+
+def is_number(which: str) -> bool:
+    """True for a number; a longer one may be the beginning of an id."""
+    return which.isdecimal() and len(which) <= _MIN_ID
 
 
 def turn_of_id(turns: Sequence[PastTurn], which: str, session: str, else_type: str) -> PastTurn:
@@ -111,7 +115,7 @@ def event_at(events: Sequence[Event], which: str, session: str) -> Event:
     Raises:
         InputError: There is none, or several.
     """
-    if which.isdecimal() and len(which) <= _MIN_ID:
+    if is_number(which):
         rows = rows_of(events)
         if not 1 <= int(which) <= len(rows):
             raise InputError(f"there is no event {which} in session {session!r}; there are {len(rows)}, see %trace")

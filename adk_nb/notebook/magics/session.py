@@ -9,7 +9,7 @@ from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import events_label, name_of
 from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.chat.conversation import edited_notice, short_interrupted_notice
-from adk_nb.notebook.chat.past import Rewound, event_at, first_undone
+from adk_nb.notebook.chat.past import Rewound, event_at, first_undone, is_number
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option, unknown_choice
 from adk_nb.notebook.magics.output import Host, Output, table, text
 from adk_nb.notebook.view.plain_text import quoted
@@ -288,9 +288,6 @@ REWIND = Grammar(
     twin="chat.rewind(1), chat.rewind(event), chat.rerun(event), chat.fork()",
 )
 
-_ID_DIGITS = 5
-"""A number of so many digits is the beginning of an id, not a number of turns."""
-
 
 def rewind(host: Host, line: str, cell: str | None) -> Any:
     """Undo turns; return what was undone, or the reply to the repeated message.
@@ -314,7 +311,7 @@ def rewind(host: Host, line: str, cell: str | None) -> Any:
     elif args.n is not None and args.n.startswith("-"):
         raise InputError(f"%rewind takes the number of turns to undo; type %rewind {args.n.lstrip('-') or 1}")
     elif args.n is not None:
-        target = int(args.n) if args.n.isdecimal() and len(args.n) < _ID_DIGITS else args.n
+        target = int(args.n) if is_number(args.n) else args.n
     if not args.rerun:
         return _rewound(notebook, target, session, dry_run=args.dry_run)
     history = notebook.sessions.history(args.session)
