@@ -7,6 +7,7 @@ import pytest
 
 from adk_nb.evaluation.eval_set import read_eval_set
 from adk_nb.evaluation.evaluation import Evaluation
+from adk_nb.models.scripted_llm import ScriptedLlm
 from tests.notebook.conftest import Shell
 from tests.support.each import each
 
@@ -193,6 +194,17 @@ def test_metrics_of_the_notebook_are_named(planner: Shell) -> None:
     assert {row.scores["short"].verdict for row in evaluation.rows} == {"failed"}
     planner.cell("cases = [{'message': 'a'}]")
     assert "'shrt'" in planner.fails("%eval planner --cases cases --metrics shrt")
+
+
+@pytest.mark.parametrize("before", ["", "from adk_nb.evaluation import judge"])
+def test_the_judge_is_named_as_its_column(planner: Shell, before: str) -> None:
+    planner.cell(before)
+    planner.names["judging"] = ScriptedLlm('{"verdicts": [{"reason": "it is", "holds": true}]}')
+    table = "| message | judge |\n| --- | --- |\n| How long is a day on Jupiter? | is brief |"
+
+    evaluation = planner.cell(f"%%eval planner --metrics judge --judge judging\n{table}")
+
+    assert [row.scores["judge"].verdict for row in evaluation.rows] == ["passed"]
 
 
 def test_open_approvals_are_answered_for_all_runs(planner: Shell) -> None:

@@ -24,6 +24,7 @@ from adk_nb.evaluation.eval_case import EvalCase, SessionInput, content_text, ge
 from adk_nb.evaluation.eval_set import EvalSet, write_eval_set
 from adk_nb.evaluation.evaluation import Difference, Evaluation, aevaluate
 from adk_nb.evaluation.fingerprint import agent_fingerprint
+from adk_nb.evaluation.judges import judge
 from adk_nb.evaluation.metrics import BUILT_IN
 from adk_nb.evaluation.row_runs import RECORD, load_run
 from adk_nb.evaluation.waiting_calls import call_key
@@ -124,9 +125,9 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
         raise InputError(f"{args.mark}: --yes and --no exclude each other; choose one")
     agent = agent_named(notebook, name)
     cases, metrics = read_cases(_cases(host, args, name, cell)), _metrics(notebook, args.metrics or [])
-    judge = notebook.model_named(args.judge) if args.judge else ""
-    if judge and isinstance(judge, str):
-        LLMRegistry.new_llm(judge)  # raises for an unknown name before anything runs
+    judge_model = notebook.model_named(args.judge) if args.judge else ""
+    if judge_model and isinstance(judge_model, str):
+        LLMRegistry.new_llm(judge_model)  # raises for an unknown name before anything runs
     show_model_notice(root_of(agent))
     with ProgressLine(host.settings.display) as progress:
         evaluation = _until_stopped(
@@ -141,7 +142,7 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
                 max_concurrency=args.max_concurrency or 32,
                 stubs=args.stub or (),
                 confirm="yes" if args.yes else "no" if args.no else "ask",
-                judge_model=judge,
+                judge_model=judge_model,
                 session_service=service_for_rows(notebook),
                 app_name=APP,
                 scheduler=host.settings.scheduler or None,
@@ -310,17 +311,20 @@ def source_named(host: Host, word: str) -> Any:
 
 
 def _metrics(notebook: Notebook, names: list[str]) -> list[Any]:
+    """The metrics that are named: variables of the notebook, extensions' ones, or names of built-in ones."""
     metrics: list[Any] = []
-    added = registry.metric_names
+    built_in, added = [*BUILT_IN, "judge"], registry.metric_names
     for name in names:
-        if name not in notebook.variables and name not in BUILT_IN and name not in added:
-            near = closest(name, [*BUILT_IN, *added, *user_variables(notebook.variables)])
+        # `judge` imported from the package makes metrics, and is none: the name stands for the column.
+        is_own = name in notebook.variables and notebook.variables[name] is not judge
+        if not is_own and name not in built_in and name not in added:
+            near = closest(name, [*built_in, *added, *user_variables(notebook.variables)])
             hint = f"; did you mean {near!r}?" if near else ""
             raise InputError(
                 f"there is no metric {name!r}{hint}; define a function of a run in a cell, or use a name "
                 f"such as {', '.join(list(BUILT_IN)[:3])}"
             )
-        if name in notebook.variables:
+        if is_own:
             metrics.append(notebook.variables[name])
         else:
             metrics.append(registry.metric(name) if name in added else name)
