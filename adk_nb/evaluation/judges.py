@@ -51,8 +51,8 @@ def judge(
 ) -> Metric:
     """A metric that asks a model whether an answer has properties, such as `"is polite"`.
 
-    Its value is the share of properties that hold, of several samples by majority. A judge that answers nonsense
-    twice has no verdict: the run is then not evaluated.
+    Its value is the share of properties that hold, of several samples by majority. A judge whose answer
+    is nonsense, and again when it is asked once more, has no verdict: the run is then not evaluated.
 
     Args:
         rubrics: Properties. Without any, those of each case: its column `judge`, a property a line.
@@ -71,6 +71,7 @@ def judge(
         answers = await asyncio.gather(*(_ask(model, run, properties) for _ in range(samples)))
         return _majority(properties, [verdicts for verdicts in answers if verdicts])
 
+    # Under another name it is a metric of an eval set, and judges the rubrics of each case.
     return Metric(name=name, measure=measure, threshold=threshold, needs_expectation=not rubrics and name == "judge")
 
 

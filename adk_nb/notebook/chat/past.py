@@ -179,7 +179,7 @@ class Rewound:
         return {"text/plain": str(self)}
 
 
-def first_undone(history: History, to: int | str, session: str) -> PastTurn:
+def oldest_to_undo(history: History, to: int | str, session: str) -> PastTurn:
     """The oldest turn that a rewind undoes.
 
     Args:
@@ -213,16 +213,17 @@ async def rewind(
     *,
     dry_run: bool = False,
 ) -> Rewound:
-    """Undo turns of a session, or on a `dry_run` only report what that would undo. `to`: as for `first_undone`.
+    """Undo turns of a session, or on a `dry_run` only report what that would undo. `to`: as for `oldest_to_undo`.
 
     Raises:
-        InputError: As `first_undone`.
+        InputError: As `oldest_to_undo`.
         SessionBusyError: Another run works on the session.
     """
     history = history_of(session)
-    first = first_undone(history, to, session.id)
+    first = oldest_to_undo(history, to, session.id)
     start = history.first_index(first.invocation_id) or 0
     undone, earlier = history.events[start:], history.events[:start]
+    # Without artifacts: only what happens to the state. The event that is appended below restores their versions, too.
     after = (await rewind_event(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}
     open_before = {interrupt.id for interrupt in History(earlier).interrupts()}

@@ -9,7 +9,7 @@ from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import events_label, name_of
 from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.chat.conversation import edited_notice, short_interrupted_notice
-from adk_nb.notebook.chat.past import Rewound, event_at, first_undone, is_number
+from adk_nb.notebook.chat.past import Rewound, event_at, is_number, oldest_to_undo
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option, unknown_choice
 from adk_nb.notebook.magics.output import Host, Output, table, text
 from adk_nb.notebook.view.plain_text import quoted
@@ -315,7 +315,7 @@ def rewind(host: Host, line: str, cell: str | None) -> Any:
     if not args.rerun:
         return _rewound(notebook, target, session, dry_run=args.dry_run)
     history = notebook.sessions.history(args.session)
-    first = first_undone(history, target, session)
+    first = oldest_to_undo(history, target, session)
     agent = agent_of_run(first.invocation_id, history).name
     name = agent if agent in notebook.addressees else notebook.agent_for_text()
     # Before anything is undone: raises if the agent has undefined tools or members.
