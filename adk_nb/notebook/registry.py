@@ -10,11 +10,13 @@ import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
-from traitlets import TraitType
+from traitlets import HasTraits, TraitError, TraitType
 
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.lazy import require
@@ -32,6 +34,14 @@ CORE_MAGICS = (
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _REFERENCE = re.compile(r"[^\W\d]\w*(?:\.[^\W\d]\w*)*:[^\W\d]\w*")
 _PACKAGE = "adk-nb"
+_PANEL = "adk_nb.notebook.view.panels:Panel"
+_GRAMMAR = "adk_nb.notebook.magics.grammar:Grammar"
+_METRIC = "adk_nb.evaluation.metrics:Metric"
+_OPTIONS = {
+    "agent": "adk_nb.notebook.magics.grammar:AgentOption",
+    "chat": "adk_nb.notebook.magics.grammar:TurnOption",
+    "tool": "adk_nb.notebook.magics.grammar:ToolOption",
+}
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,7 @@ class Extension:
             if not isinstance(item, kind):
                 raise InputError(f"each of {kind.__name__.lower()}s must be a {kind.__name__}, got {item!r:.60}")
             label: Any = item.name
-            if not (isinstance(label, str) and label.isidentifier()):
+            if not (isinstance(label, str) and label.isidentifier()) or (kind is Setting and label[0] == "_"):
                 raise InputError(
                     f"{item.name!r} cannot be the name of a {kind.__name__.lower()}; use letters, digits, _"
                 )
@@ -111,9 +121,7 @@ class Extension:
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise InputError(f"name {name!r}: use lower case letters, digits, - and _, as in 'word-count'")
         for setting in self.settings:
-            trait: Any = setting.trait
-            if not isinstance(trait, TraitType):
-                raise InputError(f"setting {setting.name!r} needs a trait of traitlets, as Int(10, help='...')")
+            _check_trait(setting)
         if others := self.options.keys() - {"agent", "chat", "tool"}:
             raise InputError(f"options: only agent, chat and tool take further ones, not {min(others)!r}")
         for reference in self.references:
@@ -150,14 +158,23 @@ class Registry:
         """Counts the changes."""
         self.on_register: Callable[[Extension], None] | None = None
         """Brings what a cell registers into the shell."""
-        self._extensions: dict[str, Extension] = {}
-        self._packages: dict[str, str] = {}
-        """Extension -> the package that has it; empty: a cell."""
-        self._magics: dict[str, tuple[Extension, Magic]] = {}
         self._taken = {"magic": set(CORE_MAGICS), "setting": set[str]()}
-        for folder in BUILT_IN:
-            module = importlib.import_module(f"adk_nb.notebook.extensions.{folder}")
-            self._add(module.extension, _PACKAGE)
+
+    # The tables are filled when they are first used: the extensions of this package import this module.
+
+    @cached_property
+    def _extensions(self) -> dict[str, Extension]:
+        modules = [importlib.import_module(f"adk_nb.notebook.extensions.{folder}") for folder in BUILT_IN]
+        return {module.extension.name: module.extension for module in modules}
+
+    @cached_property
+    def _packages(self) -> dict[str, str]:
+        """Extension -> the package that has it; empty: a cell."""
+        return dict.fromkeys(self._extensions, _PACKAGE)
+
+    @cached_property
+    def _magics(self) -> dict[str, tuple[Extension, Magic]]:
+        return {magic.name: (extension, magic) for extension in self for magic in extension.magics}
 
     def __iter__(self) -> Iterator[Extension]:
         return iter([*self._extensions.values()])
@@ -177,6 +194,7 @@ class Registry:
             if self._packages[extension.name]:
                 self._remove(extension.name)
         self.problems.clear()
+        self.version += 1
         # importlib.metadata alone takes longer than the rest of %load_ext.
         entries = importlib.import_module("importlib.metadata").entry_points(group=GROUP) if _may_have_entries() else ()
         for entry in entries:
@@ -192,9 +210,10 @@ class Registry:
         """Add an extension of a cell, in place of an earlier one of that name.
 
         Raises:
-            InputError: A name is taken.
+            InputError: A name is taken, or something in it has the wrong type.
         """
         self._check_names(extension)
+        _check_objects(extension)
         if extension.name in self._extensions:
             self._remove(extension.name)
         self._add(extension, "")
@@ -209,7 +228,7 @@ class Registry:
 
     def _remove(self, name: str) -> None:
         for magic in self._extensions.pop(name).magics:
-            del self._magics[magic.name]
+            self._magics.pop(magic.name, None)
         del self._packages[name]
         self.version += 1
         self.problems.pop(name, None)
@@ -314,6 +333,43 @@ def resolve(reference: Reference) -> Any:
         return reference
     module, _, name = reference.partition(":")
     return getattr(importlib.import_module(module), name)
+
+
+def _check_trait(setting: Setting) -> None:
+    """Raise an InputError if the type or the default of a setting cannot be used."""
+    trait: Any = setting.trait
+    if not isinstance(trait, TraitType):
+        raise InputError(f"setting {setting.name!r} needs a trait of traitlets, as Int(10, help='...')")
+    try:  # a default of another type would fail wherever the settings are listed
+        getattr(type("AdkNb", (HasTraits,), {setting.name: copy(setting.trait)})(), setting.name)
+    except TraitError as error:
+        raise InputError(f"setting {setting.name!r}, its default: {error}") from None
+
+
+def _check_objects(extension: Extension) -> None:
+    """Raise an InputError if an object that stands in place of its name is not of the type that is needed."""
+    wanted: list[tuple[str, Reference, Reference]] = [("panels", panel, _PANEL) for panel in extension.panels]
+    for magic in extension.magics:
+        wanted += [(f"%{magic.name}", magic.function, None), (f"%{magic.name}", magic.grammar, _GRAMMAR)]
+    for setting in extension.settings:
+        wanted += [(f"setting {setting.name!r}", hook, None) for hook in (setting.check, setting.apply) if hook]
+    for magic_name, items in extension.options.items():
+        if not isinstance(items, str):
+            if not isinstance(items, Sequence):
+                raise InputError(f"options of {magic_name} must be a list, got {items!r:.60}")
+            wanted += [(f"options of {magic_name}", item, _OPTIONS[magic_name]) for item in cast(Sequence[Any], items)]
+    wanted += [("checks", check, None) for check in extension.checks]
+    wanted += [(f"metric {name!r}", metric, _METRIC) for name, metric in extension.metrics.items()]
+    wanted += [("displays", function, None) for function in extension.displays.values()]
+    wanted += [("switches", function, None) for function in extension.switches.values()]
+    wanted += [("unload", extension.unload, None)] if extension.unload else []
+    for label, value, kind in wanted:
+        is_named = isinstance(value, str) and not label.startswith("options")
+        if is_named or (kind in (None, _METRIC) and callable(value)):
+            continue
+        if not (kind and isinstance(value, resolve(kind))):
+            needed = kind.partition(":")[2] if kind and kind != _METRIC else "function"
+            raise InputError(f"{label}: {value!r:.60} is not a {needed}")
 
 
 def _may_have_entries() -> bool:

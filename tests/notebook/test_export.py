@@ -16,6 +16,7 @@ import pytest
 from adk_nb import types
 from adk_nb.models import OpenAILlm
 from adk_nb.models.default_model import GEMINI_MODEL
+from adk_nb.notebook.extensions.export.statements import statements
 from tests.notebook.conftest import Shell
 from tests.peers.told_exported import ASKS, heard
 from tests.support.exports import ANSWERS, MODEL, NOTEBOOKS, Notebook, told_in_the_notebook
@@ -516,3 +517,12 @@ def test_a_folder_that_is_not_there_is_not_made(place: str, shell: Shell, work: 
         f"InputError: there is no folder {work / 'nope'}; make it, or give another path"
     )
     assert not (work / "nope").exists()
+
+
+def test_statements_say_what_they_change_and_whether_they_wait():
+    cell = "a, b[0] = 1, 2\nfor i in y: z.append(i)\nif q: q = 1; q += 2\n[x async for x in a()]\nn += 1"
+    found = statements([cell], str)
+
+    assert [(*statement.changes,) for statement in found] == [("b",), ("z",), ("q",), (), ("n",)]
+    assert [(*statement.binds,) for statement in found] == [("a",), ("i",), ("q",), (), ()]
+    assert [statement.is_magic for statement in found] == [False, False, False, True, False]

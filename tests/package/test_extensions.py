@@ -246,3 +246,128 @@ def test_the_page_shows_the_package_as_it_is():
     for path in example_package.SOURCE.rglob("*"):
         if path.suffix in (".py", ".toml"):
             assert path.read_text().rstrip() in page, path
+
+
+# ---- what a newcomer gets wrong
+
+NEW = (
+    "from traitlets import Int, Unicode\nfrom adk_nb.panels import Panel\n"
+    "from adk_nb.extensions import AgentOption, Extension, Finding, Grammar, Magic, Option, Setting, register, text\n"
+    "def data(run, id): return []\n"
+    "def panel(name, title): return Panel(name=name, title=title, data=data, module='export default {render() {}}')\n"
+    "def polite(agent, value): agent.description = 'polite'\n"
+)
+
+
+def test_panels_of_a_cell_are_shown_and_replaced_with_their_extension():
+    said = run(
+        cells(
+            "%load_ext adk_nb",
+            NEW + "from adk_nb.notebook.view import panels\n"
+            "def titles(): print([panel.title for panel in panels.registered()][6:])",
+            "register(Extension(name='pp', panels=[panel('pp', 'First')]))\ntitles()",
+            "register(Extension(name='pp', panels=[panel('qq', 'Second')]))\ntitles()",
+            "register(Extension(name='taken', panels=[panel('state', 'Mine')]))",
+            "%doctor",
+            "%config AdkNb.display = 'widget'",
+            "%%agent clerk -m offline\nBe kind.",
+            "%chat clerk Hello",
+        )
+    )
+
+    assert "['First']\n" in said and "['Second']\n" in said
+    assert "taken: panel name 'state' is taken; choose another one" in said
+    assert "Error" not in said
+
+
+WRONG = [
+    ("AgentOption(option=Option('polite', 'x'), apply=polite)", "write '--polite'"),
+    ("Extension(name='s', settings=[Setting('config', Unicode())])", "there is a setting AdkNb.config already"),
+    ("Extension(name='s', settings=[Setting('restore', Unicode())])", "there is a setting AdkNb.restore already"),
+    ("Extension(name='s', settings=[Setting('_added', Unicode())])", "'_added' cannot be the name of a setting"),
+    ("Extension(name='s', settings=[Setting('tone', Unicode(5))])", "setting 'tone', its default: The 'tone' trait"),
+    ("Extension(name='s', options={'agent': 42})", "options of agent must be a list, got 42"),
+    ("Extension(name='s', options={'agent': [42]})", "options of agent: 42 is not a AgentOption"),
+    ("Extension(name='s', panels=[42])", "panels: 42 is not a Panel"),
+    ("Extension(name='s', metrics={'m': 3})", "metric 'm': 3 is not a function"),
+    ("Extension(name='s', magics=[Magic('m', print, 5)])", "%m: 5 is not a Grammar"),
+    ("Extension(name='s', checks=[5])", "checks: 5 is not a function"),
+]
+
+
+def test_a_cell_says_at_once_what_cannot_be_used():
+    said = run(
+        cells("%load_ext adk_nb", NEW, *(f"register({code})" for code, _ in WRONG), "%config AdkNb.timeout = 60")
+    )
+
+    for _, problem in WRONG:
+        assert problem in said
+    assert said.count("InputError\n") == len(WRONG) and "TraitError" not in said
+
+
+def test_a_check_that_fails_is_a_row_of_doctor():
+    said = run(
+        cells(
+            "%load_ext adk_nb",
+            NEW + "def half(host):\n    yield Finding('half', 'was seen')\n    1 / 0\ndef words(host): return 'words'",
+            "register(Extension(name='checks', checks=[half, words]))",
+            "%doctor",
+        )
+    )
+
+    assert "was seen" in said and "checks: ZeroDivisionError: division by zero" in said
+    assert "checks: a check returns a list of Finding, not of 'w'" in said
+
+
+def test_another_type_of_a_setting_takes_its_place_and_one_that_is_gone_is_no_setting():
+    said = run(
+        cells(
+            "%load_ext adk_nb",
+            NEW + "def of(*settings): register(Extension(name='s', settings=settings))\n"
+            "def show(): print('tone:', repr(get_ipython().magics_manager.registry['AdkMagics'].settings.tone))",
+            "of(Setting('tone', Int(1)))",
+            "%config AdkNb.tone = 2",
+            "of(Setting('tone', Int(3)))\nshow()",
+            "of(Setting('tone', Unicode('soft')))\nshow()",
+            "%config AdkNb.tone = 'loud'\nshow()",
+            "of()",
+            "%config AdkNb.tone = 'x'",
+            "of(Setting('tone', Int(4)))\nshow()",
+        )
+    )
+
+    assert [line for line in said.splitlines() if line.startswith("tone: ")] == [
+        "tone: 2",
+        "tone: 'soft'",
+        "tone: 'loud'",
+        "tone: 4",
+    ]
+    assert "AdkNb has no setting 'tone'" in said
+
+
+def test_an_export_says_which_options_it_leaves_out(tmp_path: Path):
+    said = run(
+        cells(
+            "%load_ext adk_nb",
+            NEW + "register(Extension(name='p', options={'agent': [AgentOption(option=Option('--polite', 'x'), "
+            "apply=polite)]}))",
+            "%%agent greet --polite -m offline\nHi.",
+            f"%export {tmp_path / 'greet.py'}",
+        )
+    )
+
+    assert "not exported: --polite of greet" in said
+
+
+def test_each_module_of_the_extensions_can_be_imported_first():
+    code = (
+        "import importlib, pkgutil, adk_nb.notebook.extensions as root\n"
+        "names = [found.name for found in pkgutil.walk_packages(root.__path__, root.__name__ + '.')]\n"
+        "for name in names:\n"
+        "    for loaded in [loaded for loaded in sys.modules if loaded.startswith('adk_nb.notebook')]:\n"
+        "        del sys.modules[loaded]\n"
+        "    importlib.import_module(name)\n"
+        "print(len(names), 'modules')\n"
+    )
+
+    assert int(run(code).split()[0]) > 20

@@ -95,33 +95,59 @@ class AdkNb(Configurable):
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Cannot be undone until the kernel restarts."
     ).tag(config=True)
 
+    on_sessions: Callable[[str], None] | None = None
+    """Callback that opens the address of sessions; raises a UserError if it cannot."""
+
     def __init__(self, **values: Any) -> None:
         self._environment_model = os.environ.get(MODEL_VARIABLE)
-        self.on_sessions: Callable[[str], None] | None = None
-        """Callback that opens the address of sessions; raises a UserError if it cannot."""
         self._addresses: dict[str, str] = {}
         """Address of sessions without its password -> with it."""
+        self._added: dict[str, tuple[str, Setting]] = {}
+        """Setting of an extension -> the extension's name, and the setting."""
         for extension in registry:
             self._add_settings(extension)
         super().__init__(**values)
 
     def _add_settings(self, extension: Extension) -> None:
-        """Add the settings of an extension."""
+        """Add the settings of an extension; one that cannot be added is a row of `%doctor`."""
         for setting in extension.settings:
-            trait = copy(setting.trait).tag(config=True)
-            self.add_traits(**{setting.name: trait, f"_check_{setting.name}": _validator(extension, setting)})
-            if setting.apply:
-                self.observe(partial(self._apply, extension, setting), setting.name)
+            try:
+                old = self._trait_values.pop(setting.name, None)
+                self.unobserve_all(setting.name)
+                trait = copy(setting.trait).tag(config=True)
+                self.add_traits(**{setting.name: trait, f"_check_{setting.name}": _validator(extension, setting)})
+                self._added[setting.name] = extension.name, setting
+                if old is not None:
+                    try:
+                        setattr(self, setting.name, old)
+                    except TraitError:  # it is of another type now
+                        self.config[AdkNb.__name__].pop(setting.name, None)
+                if setting.apply:
+                    self.observe(partial(self._apply, extension, setting), setting.name)
+            except Exception as error:
+                registry.note(extension, error)
 
     def _apply(self, extension: Extension, setting: Setting, change: Any) -> None:
         if apply := registry.use(extension, setting.apply):
             apply(self, setting.name, change.old)
 
     def add(self, extension: Extension) -> None:
-        """Add the settings of an extension that came later, with their values in ipython_config.py."""
-        if any(not self.has_trait(setting.name) for setting in extension.settings):
-            self._add_settings(extension)
-            self._load_config(self.config)
+        """Add the settings of an extension that came later, with their values in ipython_config.py.
+
+        In place of those that an earlier one of its name had; a value that still fits stays.
+        """
+        new = {setting.name: (extension.name, setting) for setting in extension.settings}
+        old = {name: added for name, added in self._added.items() if added[0] == extension.name}
+        if new == old:
+            return
+        for name in old.keys() - new:
+            self.unobserve_all(name)
+            self.traits()[name].tag(config=False)  # traitlets cannot remove it; so it is no setting
+            self._trait_values.pop(name, None)
+            self.config[AdkNb.__name__].pop(name, None)
+            del self._added[name]
+        self._add_settings(extension)
+        self._load_config(self.config)
 
     def update_config(self, config: Config) -> None:
         """Apply a `%config` line; raise a TraitError for an unknown name, of which traitlets only warns."""
@@ -246,7 +272,11 @@ class AdkNb(Configurable):
             google_adk.stand_in_for_google_adk()
         for extension in registry:
             for setting in extension.settings:
-                if setting.apply and getattr(self, setting.name) != self.trait_defaults(setting.name):
+                if (
+                    setting.apply
+                    and setting.name in self._added
+                    and getattr(self, setting.name) != self.trait_defaults(setting.name)
+                ):
                     registry.call(extension, setting.apply, self, setting.name, None)
         for name in _TURN_SETTINGS:
             self._set_for_turns(Bunch(name=name, new=getattr(self, name)))

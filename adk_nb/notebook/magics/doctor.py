@@ -17,7 +17,7 @@ from adk_nb import __version__, sync
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.code_executors import isolation
 from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
-from adk_nb.errors import UserError
+from adk_nb.errors import InputError, UserError
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
 from adk_nb.models.local_servers import USUAL_PORTS, running_servers
 from adk_nb.models.openai_llm import OpenAILlm
@@ -28,7 +28,7 @@ from adk_nb.notebook.magics.grammar import Grammar
 from adk_nb.notebook.magics.output import Finding, Host, Output, whole_table
 from adk_nb.notebook.place import DISPLAY_VARIABLE, can_ask
 from adk_nb.notebook.registry import registry
-from adk_nb.notebook.view.panels import Panel
+from adk_nb.notebook.view import panels
 from adk_nb.redaction import hidden
 
 DOCTOR = Grammar(
@@ -268,13 +268,18 @@ def _of_extensions(host: Host) -> Iterator[Finding]:
     """The rows of the extensions' own checks, then one for each thing of an extension that cannot be used."""
     for extension in registry:
         for check in extension.checks:
-            yield from registry.call(extension, check, host) or ()
+            if function := registry.use(extension, check):
+                try:
+                    for row in function(host) or ():
+                        if not isinstance(row, Finding):
+                            raise InputError(f"a check returns a list of Finding, not of {row!r:.60}")
+                        yield row
+                except Exception as error:
+                    registry.note(extension, error)
     for extension in registry.outside:  # look at all that it names, which else is imported when it is used
         for magic in extension.magics:
             registry.use(extension, magic.function)
             registry.use(extension, magic.grammar, Grammar)
-        for panel in extension.panels:
-            registry.use(extension, panel, Panel)
         for function in (
             *(hook for setting in extension.settings for hook in (setting.check, setting.apply)),
             *extension.metrics.values(),
@@ -284,6 +289,7 @@ def _of_extensions(host: Host) -> Iterator[Finding]:
         ):
             if function:
                 registry.use(extension, function)
+    panels.registered()
     for name in ("agent", "chat", "tool"):
         _ = catalog.grammar(name).added
     for name, problems in registry.problems.items():

@@ -137,10 +137,13 @@ def load_ipython_extension(shell: Any) -> None:
     old = _registered(shell)
     unload_ipython_extension(shell)
     taken = {name for kind in shell.magics_manager.magics.values() for name in kind}
-    registry.find(magics=taken, settings=AdkNb.class_trait_names(config=True))
+    registry.find(magics=taken, settings=dir(AdkNb))
     settings = old.settings if old else AdkNb(parent=shell)
     for extension in registry:
-        settings.add(extension)
+        try:
+            settings.add(extension)
+        except Exception as error:  # a value in ipython_config.py that does not fit
+            registry.note(extension, error)
     settings.apply()
     if settings not in shell.configurables:
         shell.configurables.append(settings)

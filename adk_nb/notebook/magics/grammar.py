@@ -47,10 +47,15 @@ class Option:
     names: str = ""
     """The kind of names to complete: `agent`, `tool`, `model`, `session`, `state` ..."""
 
+    def __post_init__(self) -> None:
+        _ = self._parts
+
     @cached_property
     def _parts(self) -> re.Match[str]:
-        match = _USAGE.fullmatch(self.usage)
-        assert match, self.usage
+        usage: Any = self.usage
+        if not (isinstance(usage, str) and (match := _USAGE.fullmatch(usage))):
+            word = re.sub(r"^\W+", "", str(usage)) or "name"
+            raise InputError(f"{usage!r:.60} cannot be the usage of an option; write '--{word:.40}'")
         return match
 
     @property
@@ -344,14 +349,15 @@ def _added(grammar: Grammar, version: int) -> list[AddedOption]:
     taken = {token for option in grammar.options for token in option.spellings}
     for extension in registry if kinds else ():
         for item in registry.use(extension, extension.options.get(grammar.name, ()), Sequence) or ():
-            if not isinstance(item, kinds[0]):
-                registry.note(extension, InputError(f"{item!r:.60} is not a {kinds[0].__name__}"))
-            elif clash := taken.intersection(item.option.spellings):
-                line = f"%{grammar.name} has an option {min(clash)} already; choose another name"
-                registry.note(extension, InputError(line))
-            else:
+            try:
+                if not isinstance(item, kinds[0]):
+                    raise InputError(f"{item!r:.60} is not a {kinds[0].__name__}")
+                if clash := taken.intersection(item.option.spellings):
+                    raise InputError(f"%{grammar.name} has an option {min(clash)} already; choose another name")
                 taken |= {*item.option.spellings}
                 added.append(item)
+            except Exception as error:
+                registry.note(extension, error)
     return added
 
 

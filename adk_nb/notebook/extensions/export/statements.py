@@ -84,7 +84,7 @@ def statements(cells: Sequence[str], transform: Callable[[str], str]) -> list[St
                 text = "\n".join(lines[first - 1 : last]).rstrip().removesuffix(";")
             early, _, bound = names_in(ast.unparse(_Sync().visit(copy.deepcopy(node))))  # symtable takes text alone
             changes = frozenset(_changed_names(node))
-            found.append(Statement(node, text, number, bound - changes, changes, early))  # x += 1 does not bind x
+            found.append(Statement(node, text, number, bound - _only_added_to(node), changes, early))
     return found
 
 
@@ -138,23 +138,45 @@ def _collect_globals(table: symtable.SymbolTable, early: set[str], late: set[str
 
 
 def _changed_names(node: ast.stmt) -> Iterator[str]:
-    """Names whose values a statement changes: `x[0] = 1`, `x.y = 1`, `x += 1`, `x.append(1)`, `del x[0]`."""
-    targets: list[ast.expr] = []
-    if isinstance(node, ast.Assign | ast.Delete):
-        targets = [target for target in node.targets if isinstance(target, ast.Subscript | ast.Attribute)]
-    elif isinstance(node, ast.AugAssign) or isinstance(getattr(node, "target", None), ast.Subscript | ast.Attribute):
-        targets = [cast(Any, node).target]
-    elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Attribute):
-        targets = [node.value.func] if node.value.func.attr in _MUTATORS else []
-    for target in targets:
+    """Names whose values a statement changes: `x[0] = 1`, `x.y = 1`, `x += 1`, `x.append(1)`, `del x[0]`.
+
+    Also among other targets, and in the blocks of an `if`, `for`, `with`, `try` ...
+    """
+    for part in _running(node):
+        target = None
+        if isinstance(part, ast.Subscript | ast.Attribute) and not isinstance(part.ctx, ast.Load):
+            target = part
+        elif isinstance(part, ast.AugAssign):
+            target = part.target
+        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
+            function = part.value.func
+            target = function if isinstance(function, ast.Attribute) and function.attr in _MUTATORS else None
         while isinstance(target, ast.Subscript | ast.Attribute):
             target = target.value
         if isinstance(target, ast.Name):
             yield target.id
 
 
+def _only_added_to(node: ast.stmt) -> set[str]:
+    """Names that a statement has as `x += 1` alone, which does not bind them."""
+    parts = [*_running(node)]
+    added = [part.target for part in parts if isinstance(part, ast.AugAssign) and isinstance(part.target, ast.Name)]
+    bound = [part for part in parts if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)]
+    return {target.id for target in added} - {name.id for name in bound if not any(name is own for own in added)}
+
+
+def _running(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what is below it, without the bodies of functions and classes."""
+    yield node
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
+        for child in ast.iter_child_nodes(node):
+            yield from _running(child)
+
+
 def _awaits(node: ast.AST) -> bool:
     if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith):
+        return True
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.DictComp) and any(of.is_async for of in node.generators):
         return True
     is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
     return not is_function and any(map(_awaits, ast.iter_child_nodes(node)))

@@ -147,8 +147,8 @@ class Panel:
 
 registry: dict[str, Panel] = {}
 """By name."""
-_of_extensions: set[tuple[str, Any]] = set()
-"""Panels of extensions that were added, or cannot be used."""
+_of_extensions: dict[int, list[Panel]] = {}
+"""The panels of the extensions at one version of their registry."""
 
 
 def add(panel: Panel) -> None:
@@ -158,16 +158,22 @@ def add(panel: Panel) -> None:
 
 def registered() -> list[Panel]:
     """All panels, in the order of their tabs."""
-    for extension in extensions:
-        for reference in extension.panels:
-            if (extension.name, reference) in _of_extensions:
-                continue
-            _of_extensions.add((extension.name, reference))
-            if panel := extensions.use(extension, reference, Panel):
-                try:
-                    register(panel)
-                except InputError as error:
-                    extensions.note(extension, error)
+    if extensions.version not in _of_extensions:  # those of an extension that was replaced go
+        for panel in [panel for panels in _of_extensions.values() for panel in panels]:
+            if registry.get(panel.name) is panel:
+                del registry[panel.name]
+        _of_extensions.clear()
+        added = _of_extensions[extensions.version] = list[Panel]()
+        for extension in extensions:
+            for reference in extension.panels:
+                if panel := extensions.use(extension, reference, Panel):
+                    try:
+                        if any(panel.name == other.name for other in added):
+                            raise InputError(f"panel name {panel.name!r} is taken; choose another one")
+                        register(panel)
+                        added.append(panel)
+                    except Exception as error:
+                        extensions.note(extension, error)
     return sorted(registry.values(), key=lambda panel: panel.order)
 
 
