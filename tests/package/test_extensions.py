@@ -157,6 +157,9 @@ def test_a_package_that_cannot_be_used_is_a_line_of_doctor_and_stops_nothing(tmp
     assert "clerk v1 · model offline · fine" in said and "clerk > " in said
     assert said.count("%lost cannot be used: ModuleNotFoundError: No module named 'nowhere'; %doctor says what") == 2
     assert "Traceback" not in said
+    early = [name for name in BAD if name not in ("missing", "options")]  # those are found when they are used
+    line = next(line for line in said.splitlines() if " extensions cannot be used: " in line)
+    assert line.startswith(f"{len(early)} ext") and line.endswith("; see %doctor") and all(map(line.count, early))
 
 
 # ---- a cell

@@ -167,6 +167,9 @@ def load_ipython_extension(shell: Any) -> None:
             if os.environ.get(variable):
                 registry.call(extension, function, magics)
     sys.stdout.write(greeting(shell, settings) + "\n")
+    if names := [*registry.problems]:
+        counted = "1 extension" if len(names) == 1 else f"{len(names)} extensions"
+        sys.stderr.write(f"{counted} cannot be used: {', '.join(names)}; see %doctor\n")
 
 
 def unload_ipython_extension(shell: Any) -> None:
