@@ -128,7 +128,8 @@ async def sse_response(events: AsyncGenerator[str, None]) -> Response:
             if first:
                 yield f"data: {first}\n\n"
             async for data in events:
-                yield f"data: {data}\n\n"
+                if data:
+                    yield f"data: {data}\n\n"
 
     headers = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
     return StreamingResponse(stream(), media_type="text/event-stream", headers=headers)

@@ -4,19 +4,22 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import AsyncGenerator
 from contextlib import suppress
-from typing import Any
+from typing import Any, cast
 
 import httpx2
 import pytest
+from starlette.responses import StreamingResponse
 
-from adk_nb import tool
+from adk_nb import sync, tool
 from adk_nb.a2a import gate
 from adk_nb.agents import Agent
 from adk_nb.errors import InputError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.serving import Server, create_app
 from adk_nb.serving import server as server_module
+from adk_nb.serving.http_bodies import sse_response
 from adk_nb.serving.server import PORT, bound_socket
 from tests.serving.conftest import TOKEN, Served, texts
 
@@ -179,3 +182,15 @@ def test_sync_tools_run_in_workers_so_that_a_waiting_cell_cannot_hold_them_up(se
     served.session()
     assert texts(served.run("Look").json()) == ["Seen."]
     assert threads[0].startswith("adk-nb-worker")
+
+
+def test_an_empty_server_sent_event_sends_nothing_wherever_it_stands():
+    async def texts() -> AsyncGenerator[str]:
+        for text in ("", "a", "", "b"):
+            yield text
+
+    async def sent() -> list[Any]:
+        response = cast(StreamingResponse, await sse_response(texts()))
+        return [chunk async for chunk in response.body_iterator]
+
+    assert sync.run(sent()) == ["data: a\n\n", "data: b\n\n"]
