@@ -30,6 +30,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import credentials
 from adk_nb.tools import web_access
 from adk_nb.tools.openapi_tool import OpenAPIToolset, RestApiTool
+from adk_nb.tools.openapi_tool.operation import in_path
 from tests.support.each import each
 from tests.support.talk import Talk, summaries
 
@@ -283,6 +284,12 @@ def test_a_value_in_a_path_stays_one_step(server: str, value: str, path: str | N
     assert answer.get("path") == path
     if path is None:
         assert answer == {"error": f"p() was not called: step={value!r} is not allowed in a URL path"}
+
+
+@pytest.mark.parametrize("value", [["a\nb"], {"a\x00": 1}, {"a": "b\rc"}])
+def test_a_control_character_of_an_item_is_refused_in_a_path(value: Any):
+    with pytest.raises(ValueError, match="not allowed in a URL path"):
+        in_path("id", "simple", False, value)
 
 
 def body_of(kind: str, schema: dict[str, Any], **kwargs: Any) -> dict[str, Any]:

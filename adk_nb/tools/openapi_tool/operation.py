@@ -40,9 +40,10 @@ def in_path(name: str, style: str, explode: bool, value: Any) -> str:
         ValueError: It would change the path, or be empty.
     """
     segment = _PATH_STYLES.get(style, _simple)(name, explode, value, _quote)
-    segments = re.split(r"[/\\]", ",".join(_texts(value)))  # some servers take \ for /
+    texts = ",".join(_texts(value))
+    segments = re.split(r"[/\\]", texts)  # some servers take \ for /
     # RFC 3986, 5.2.4: dot segments are removed, so the value would name another resource.
-    if segment in ("", ".", "..") or {".", ".."} & set(segments) or _CONTROL_CHARACTERS.search(text(value)):
+    if segment in ("", ".", "..") or {".", ".."} & set(segments) or _CONTROL_CHARACTERS.search(texts):
         raise ValueError(f"{name}={value!r:.200} is not allowed in a URL path")
     return segment
 
