@@ -37,8 +37,11 @@ def to_a2a_part(part: types.Part) -> Any | None:
     if (blob := part.inline_data) and blob.data is not None:
         if blob.mime_type == _JSON:
             with suppress(ValueError):
+                # `null` goes as a file: readers take `data: null` for a part without content.
                 if (value := from_json(blob.data)) is not None:
-                    return data_part(value)
+                    data = data_part(value)
+                    data.filename = blob.display_name or ""
+                    return data
         # A2A 1.0: a part is one of text, raw, url and data; raw is base64 on the wire.
         return a2a.Part(raw=blob.data, media_type=blob.mime_type or _BYTES, filename=blob.display_name or "")
     if (file := part.file_data) and file.file_uri:

@@ -38,6 +38,7 @@ from starlette.routing import Route
 from adk_nb import clock, sync, types
 from adk_nb.a2a import A2aServer, to_a2a
 from adk_nb.a2a import server as server_module
+from adk_nb.a2a.message_parts import to_a2a_part
 from adk_nb.agents import BaseAgent, LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.events import Event
@@ -204,6 +205,15 @@ def test_data_and_files_reach_the_model():
     assert [part.text for part in parts[:2]] == ["Look:", '{"days":2}']
     assert parts[2].inline_data and parts[2].inline_data.data == b"\x89PNG"
     assert parts[3].file_data and parts[3].file_data.file_uri == "https://example.org/a.pdf"
+
+
+@pytest.mark.parametrize(("data", "kind"), [(b'{"days": 2}', "data"), (b"null", "raw")])
+def test_a_json_file_keeps_its_name(data: bytes, kind: str):
+    blob = types.Blob(data=data, mime_type="application/json", display_name="plan.json")
+
+    part = to_a2a_part(types.Part(inline_data=blob))
+
+    assert part is not None and (part.WhichOneof("content"), part.filename) == (kind, "plan.json")
 
 
 def asking(*answers: Any, **args: Any) -> LlmAgent:
