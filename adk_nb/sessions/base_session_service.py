@@ -33,7 +33,7 @@ class BaseSessionService(ABC):
 
     keeps_only_json: ClassVar[bool] = False
     """True: a state value that is not JSON is refused when it is written, with its key."""
-    _consumed: set[tuple[str, ...]] | None = None
+    _consumed: dict[tuple[str, str, str], set[str]] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -82,7 +82,9 @@ class BaseSessionService(ABC):
         """Append `event` to the stored session and to the caller's `session`, and apply its state delta to both.
 
         A partial event is returned as it is and not stored; nor is an event that is stored already. An implementation
-        stores the event, and then calls this method, which changes only the caller's session.
+        stores the event with the `storable_delta` of its state delta, and then calls this method with the event as it
+        came, which changes only the caller's session and the event's delta: without its `temp:` keys, which only the
+        live state has, and with the values that are stored.
 
         Raises:
             SessionNotFoundError: The store has no such session.
@@ -94,7 +96,7 @@ class BaseSessionService(ABC):
             InputError: The event has a value that JSON cannot represent. Only services on disk.
         """
         if not event.partial:
-            append_to_copy(session, event)
+            append_to_copy(session, event, only_json=self.keeps_only_json)
         return Ready(event)
 
     def flush(self) -> Awaitable[None]:
@@ -108,14 +110,25 @@ class BaseSessionService(ABC):
     def consume(self, session: Session, key: str) -> Awaitable[bool]:
         """Use up a key that may be used once: True for the first call with `key` in this session.
 
-        This object remembers the keys; a service that several processes share overrides the method.
+        This object remembers the keys; a service that several processes share overrides the method. So does one whose
+        sessions are deleted and created again under the same id: here their keys may stay used.
         """
-        entry = (session.app_name, session.user_id, session.id, key)
+        return self._consume(session, key)
+
+    async def _consume(self, session: Session, key: str) -> bool:
+        ids = (session.app_name, session.user_id, session.id)
+        stored = await self.get_session(
+            app_name=ids[0], user_id=ids[1], session_id=ids[2], config=GetSessionConfig(num_recent_events=0)
+        )
         with _consuming:
-            consumed = self._consumed = self._consumed or set()  # a subclass need not call this class's __init__
-            is_first = entry not in consumed
-            consumed.add(entry)
-        return Ready(is_first)
+            consumed = self._consumed = self._consumed or {}  # a subclass need not call this class's __init__
+            if not stored:
+                consumed.pop(ids, None)
+                return False
+            keys = consumed.setdefault(ids, set())
+            is_first = key not in keys
+            keys.add(key)
+        return is_first
 
 
 _consuming = threading.Lock()
@@ -182,14 +195,19 @@ def session_not_found(user_id: str, session_id: str, user_session_ids: Iterable[
     )
 
 
-def append_to_copy(session: Session, event: Event) -> None:
+def append_to_copy(session: Session, event: Event, *, only_json: bool) -> None:
     """Append `event` to the caller's `session` and apply its state delta; `temp:` keys are dropped from the event.
+
+    Args:
+        session: The caller's copy.
+        event: The event, with its delta as it was written.
+        only_json: The delta is converted to JSON, as for `storable_delta`.
 
     Raises:
         ConfigurationError: The state delta has a value that cannot be stored; nothing was changed.
     """
     if delta := vars(event.actions).get("state_delta"):  # reading the attribute would create an empty dict
-        event.actions.state_delta = stored = storable_delta(delta, only_json=False)
+        event.actions.state_delta = stored = storable_delta(delta, only_json=only_json)
         apply_stored_delta(session.state, delta, stored)
     session.events.append(event)
     session.last_update_time = event.timestamp

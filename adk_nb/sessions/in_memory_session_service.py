@@ -167,7 +167,7 @@ class InMemorySessionService(BaseSessionService):
                 raise AlreadyExistsError(f"session {session.id!r} has another event of the id {event.id!r}")
             # Compared before the append: a copy that lacks earlier events is not current afterwards either.
             is_newest = session.revision == _revision(stored)
-            append_to_copy(session, event)
+            append_to_copy(session, event, only_json=False)
             # `append_to_copy` has removed the `temp:` keys.
             if delta := vars(event.actions).get("state_delta"):
                 _apply_scoped_delta(stored, delta)

@@ -602,6 +602,49 @@ def test_a_service_written_for_google_adk_keeps_its_sessions():
     assert messages == ["Hello."]
 
 
+class Delegating(BaseSessionService):
+    """A store of one's own, with what the interface insists on alone."""
+
+    keeps_only_json = True
+
+    def __init__(self) -> None:
+        self._kept = InMemorySessionService()
+
+    async def create_session(self, **kwargs: Any) -> Session:
+        return self._kept.create_session(**kwargs)
+
+    async def get_session(self, **kwargs: Any) -> Any:
+        return self._kept.get_session(**kwargs)
+
+    async def list_sessions(self, **kwargs: Any) -> ListSessionsResponse:
+        return self._kept.list_sessions(**kwargs)
+
+    async def delete_session(self, **kwargs: Any) -> None:
+        self._kept.delete_session(**kwargs)
+
+
+def test_a_store_of_ones_own_uses_up_keys_of_its_sessions_alone():
+    async def use(service: BaseSessionService) -> list[bool]:
+        session = await service.create_session(**S)
+        results = [await service.consume(session, "approval:1") for _ in range(2)]
+        await service.delete_session(**S)
+        results.append(await service.consume(session, "approval:2"))
+        return [*results, await service.consume(await service.create_session(**S), "approval:1")]
+
+    assert asyncio.run(use(Delegating())) == [True, False, False, True]
+
+
+def test_a_store_of_json_shows_what_it_stores_and_keeps_temporary_values_live():
+    async def use(service: BaseSessionService) -> tuple[Session, Event]:
+        session = await service.create_session(**S)
+        return session, await service.append_event(session, event("hi", **{"day": date(2026, 1, 2), "temp:t": {1}}))
+
+    session, stored = asyncio.run(use(Delegating()))
+
+    assert session.state == {"day": "2026-01-02", "temp:t": {1}}
+    assert stored.actions.state_delta == {"day": "2026-01-02"}
+
+
 def test_the_in_memory_service_has_google_adks_names_for_sync_code():
     service = InMemorySessionService()
 
