@@ -146,7 +146,8 @@ def test_a_package_that_cannot_be_used_is_a_line_of_doctor_and_stops_nothing(tmp
             "%lost?",
             "%doctor",
             "%config AdkNb.timeout = 60",
-        ),
+        )
+        + "\ntab('%lost --')",
         tmp_path,
     )
 
@@ -155,7 +156,7 @@ def test_a_package_that_cannot_be_used_is_a_line_of_doctor_and_stops_nothing(tmp
     assert "options: 'words' is not a AgentOption" in said and "is not a Panel" in said
     assert "%pip install -U bad-raises, or %pip uninstall -y bad-raises; then restart the kernel" in said
     assert "clerk v1 · model offline · fine" in said and "clerk > " in said
-    assert said.count("%lost cannot be used: ModuleNotFoundError: No module named 'nowhere'; %doctor says what") == 2
+    assert said.count("%lost cannot be used: ModuleNotFoundError: No module named 'nowhere'; %doctor says what") == 3
     assert "Traceback" not in said
     early = [name for name in BAD if name not in ("missing", "options")]  # those are found when they are used
     line = next(line for line in said.splitlines() if " extensions cannot be used: " in line)

@@ -17,6 +17,7 @@ from IPython.core.getipython import get_ipython
 from IPython.core.magic import Magics, magics_class, no_var_expand
 
 import adk_nb
+from adk_nb.errors import UserError
 from adk_nb.lazy import late
 from adk_nb.notebook.magics import catalog, hooks
 from adk_nb.notebook.magics.config import FILE_PREFIX, AdkNb
@@ -232,7 +233,10 @@ def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:
         proposals = None
         if any(map(registry.has_magic, _MAGIC.findall(context.full_text))):  # else nothing has to be imported
             cell, line, prefix = context.full_text, context.cursor_line, context.text_until_cursor
-            proposals = _late("propose")(magics.notebook, cell, line, prefix)
+            try:
+                proposals = _late("propose")(magics.notebook, cell, line, prefix)
+            except UserError as error:  # the extension of the magic cannot be used
+                sys.stderr.write(f"\n{error}\n")
         if proposals is None:
             return {"completions": [], "suppress": False}
         names = [name for name in proposals.names if name.startswith(proposals.fragment)]

@@ -32,7 +32,8 @@ def be_brief(agent: LlmAgent, limit: int) -> None:
     def ask(callback_context: Any, llm_request: Any) -> None:
         llm_request.append_instructions([f"Answer in at most {limit} words."])
 
-    agent.before_model_callback = ask
+    others = agent.before_model_callback or []
+    agent.before_model_callback = [*(others if isinstance(others, list) else [others]), ask]
 
 
 def count_words(run: PanelRun, id: str) -> list[dict[str, Any]]:
