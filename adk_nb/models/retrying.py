@@ -146,7 +146,9 @@ def _error(state: RetryCallState) -> BaseException | None:
 
 def short_error(error: BaseException | None) -> str:
     """`HTTP 503`, `no connection`, or the type of the error."""
+    response = getattr(error, "response", None)  # httpx2's errors have the status there
     codes = [getattr(error, name, None) for name in ("status_code", "status", "code")]
+    codes.append(getattr(response, "status_code", None))
     status = next((code for code in codes if isinstance(code, int)), None)
     if status:
         return f"HTTP {status}"

@@ -249,7 +249,9 @@ def test_each_call_gets_its_own_result_whatever_its_id(service: Service, key: An
 def test_a_busy_service_is_retried(service: Service):
     for status in (408, 425, 429, 500, 502, 599):
         service.say("/chat", Answer(b"busy", status), Answer({"content": "Hello"}, cut=9), {"content": "Hello"})
-        assert [event.text for event in Talk(agent_of(service.url)).say()] == ["Hello"]
+        answers = Talk(agent_of(service.url)).say()
+        assert [event.text for event in answers] == ["Hello"]
+        assert next(attempt.error for attempt in answers[-1].attempts or []) == f"HTTP {status}"
 
 
 SLOW = types.HttpRetryOptions(attempts=3, initial_delay=60, jitter=0)

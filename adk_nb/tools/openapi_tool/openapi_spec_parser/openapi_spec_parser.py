@@ -104,10 +104,12 @@ class Schemas:
                 converted[exclusive] = converted.pop(limit)
         # Some documents write `String` or `Any`, which model services refuse.
         if "type" in converted:
-            declared: Any = converted.pop("type")
+            declared: Any = converted["type"]
             names = cast(list[Any], declared) if isinstance(declared, list) else [declared]
             if types := [kind for name in names if (kind := str(name).lower()) in _TYPES]:
                 converted["type"] = types if isinstance(declared, list) else types[0]
+            else:
+                del converted["type"]
         _convert_one_of(converted, source)
         if converted.get("properties") and "required" in converted:
             converted["required"] = [name for name in converted["required"] if name in converted["properties"]]
