@@ -138,7 +138,7 @@ def packages_of(extras: dict[str, list[str]], name: str) -> set[str]:
     return packages
 
 
-@first(1, TUTORIALS, pytest.mark.kernel_all)
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_nbval_finds_no_difference(path: Path):
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", os.devnull]
     ran = subprocess.run([*command, "--rootdir", str(FOLDER), str(path)], capture_output=True, text=True, cwd=FOLDER)
