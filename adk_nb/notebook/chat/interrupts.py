@@ -18,7 +18,7 @@ from adk_nb.notebook.view.interrupt_text import Verdict, approval_commands, comm
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.credentials import check_answer
 from adk_nb.runtime.history import History
-from adk_nb.runtime.interrupts import ALL, Interrupt
+from adk_nb.runtime.interrupts import ALL, Interrupt, Kind
 from adk_nb.tools import input_answer
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.function_tool import FunctionTool
@@ -28,6 +28,8 @@ Answers = Mapping[str, Any]
 """Id of an interrupt -> its answer, as `runtime.interrupts.answer` takes it."""
 HIDDEN_FIELD = "\0hidden field"
 """The answer of a credential request whose value the user types into a field that does not show it."""
+DECIDED_HERE: tuple[Kind, ...] = ("approval", "node_approval", "credential")
+"""Kinds of interrupts that are answered in the notebook alone, and by nobody outside."""
 _DECISIONS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
 
 
@@ -194,10 +196,10 @@ def check_edits(interrupt: Interrupt, args: dict[str, Any], tool: BaseTool | Non
     if isinstance(tool, FunctionTool):
         takes_any = tool.signature.takes_any
     allowed: set[str] = {*(interrupt.call.args or {}), *schema.get("properties", {})}
-    for key in () if takes_any else args:
-        if key not in allowed:
+    for key in args:
+        if not takes_any and key not in allowed:
             hint = did_you_mean(key, allowed, f"it has {', '.join(sorted(allowed)) or 'none'}")
-            raise InputError(f"{interrupt.call.name}() has no argument {key!r}; {hint}")
+            raise InputError(f"{name}() has no argument {key!r}; {hint}")
     if error := tool.check(args):
         match = _MODEL_ERROR.fullmatch(error)
         reason = match[1] if match else error
@@ -254,7 +256,7 @@ def relayed_message(
     """
     parts = (message and message.parts) or []
     responses = [part.function_response for part in parts if part.function_response]
-    decided_here = [open_ for open_ in history.interrupts() if open_.is_approval or open_.kind == "credential"]
+    decided_here = history.interrupts(kinds=DECIDED_HERE)
     if message is None:
         if decided_here:
             raise PendingError(open_message(decided_here, magic))

@@ -49,8 +49,6 @@ MessageBuilder = Callable[[History], types.Content | None]
 _NO_OPTIONS = TurnOptions()
 _A_CLICK = "a click"
 _TOO_LATE = "this answer was not used: another one came first"
-_DECIDED_HERE = ("approval", "node_approval", "credential")
-"""Kinds of interrupts that are answered in the notebook alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,7 +141,10 @@ class TurnRunner:
 
     async def is_waiting(self) -> bool:
         """True while a turn is under way, or an interrupt is open that is answered in the notebook alone."""
-        return self._task is not None or any(open_.kind in _DECIDED_HERE for open_ in await self.desk.interrupts())
+        if self._task is not None:
+            return True
+        async with self.conversation.newest_history() as history:
+            return bool(history.interrupts(kinds=interrupts.DECIDED_HERE))
 
     # ---- messages and answers
 
