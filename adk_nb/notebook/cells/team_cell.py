@@ -136,14 +136,16 @@ def _parse_chain(line: str, location: str) -> list[tuple[tuple[str, ...], tuple[
         if is_arrow:
             routes = _parse_routes(token["routes"], location)
         else:
-            names = [token["name"]] if token["name"] else [name.strip() for name in token["set"].split(",")]
-            for name in () if token["name"] else names:
-                if not name.isidentifier():
-                    _refuse(location, f"({token['set']}) is not a set of names; write (draft, review)")
-                if names.count(name) > 1:
-                    _refuse(location, f"{name} is in the brackets twice; leave one out")
-                if name in (START, END):
-                    _refuse(location, f"{name} stands alone and not in brackets")
+            names = [token["name"]]
+            if token["name"] is None:
+                names = [name.strip() for name in token["set"].split(",")]
+                for name in names:
+                    if not name.isidentifier():
+                        _refuse(location, f"({token['set']}) is not a set of names; write (draft, review)")
+                    if names.count(name) > 1:
+                        _refuse(location, f"{name} is in the brackets twice; leave one out")
+                    if name in (START, END):
+                        _refuse(location, f"{name} stands alone and not in brackets")
             chain.append((tuple(names), routes or ()))
             routes = None
     if routes is not None:

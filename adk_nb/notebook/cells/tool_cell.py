@@ -143,10 +143,10 @@ def _run_cell(shell: Any, body: str, number: int, check_name: Callable[[str], No
     name = shell.compile.cache(source, number, raw_code="\n" + body)
     try:
         tree = ast.parse(source, name)
-        statements, codes = tree.body, list[Any]()
-        if statements and isinstance(statements[-1], ast.Expr):  # its value is shown, as in any cell
-            codes.append(shell.compile(ast.Interactive([statements.pop()]), name, "single"))
-        codes.insert(0, shell.compile(tree, name, "exec"))
+        last = [tree.body.pop()] if tree.body and isinstance(tree.body[-1], ast.Expr) else []
+        codes = [shell.compile(tree, name, "exec")]
+        if last:  # its value is shown, as in any cell
+            codes.append(shell.compile(ast.Interactive(last), name, "single"))
     except SyntaxError as error:
         raise CellSyntaxError(error, shell.SyntaxTB.structured_traceback(type(error), error, [])) from None
     # Of two functions with one name the last counts, as in Python.

@@ -339,18 +339,16 @@ class Desk:
                 if self._lacks_tool(interrupt, history):
                     gone = f"{interrupt.agent} has no tool {interrupt.call.name} any more"
                     can_run = self._runs_without_its_tool(interrupt, history)
+                    version, typed = "as it was asked" if can_run else "", self._ways(interrupt, history)[1]
                     fields = {"changed": f"{gone}; give it back, or reject the call", "gone": True, "note": ""}
-                    fields |= {
-                        "version": "as it was asked" if can_run else "",
-                        "how": self._ways(interrupt, history)[1],
-                    }
                 else:
                     subject = "a file of the skill was" if interrupt.documents else "the tool"
                     changed = f"{subject} changed since this was requested" if is_changed else ""
                     typed = self._ways(interrupt, history, redefined=is_changed)[0]
                     version = versions.label(interrupt) if versions and is_changed else ""
-                    fields = {"changed": changed, "gone": False, "version": version, "how": typed}
+                    fields = {"changed": changed, "gone": False}
                     fields |= {"note": ""} if is_changed else {}  # the note of a card drawn later says "changed", too
+                fields |= {"version": version, "how": typed}
                 for view in self._views.get(interrupt.id, ()):
                     view.patch_card(interrupt.id, fields)
 

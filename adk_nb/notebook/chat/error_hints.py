@@ -120,9 +120,7 @@ def undo_hint(history: History, magic: str) -> str:
             break
         failed += 1
     count = str(failed) if failed > 1 else ""
-    undo = (
-        " ".join(filter(None, (magic.replace("%confirm", "%rewind", 1), count))) if magic else f"chat.rewind({count})"
-    )
+    undo = f"{magic.replace('%confirm', '%rewind', 1)} {count}".rstrip() if magic else f"chat.rewind({count})"
     if failed > 1:
         return f"the last {failed} messages stay in the conversation; to remove them: {undo}"
     again = f"{undo} --rerun" if magic else "chat.rerun()"

@@ -240,7 +240,8 @@ def _node_of(name: str, node: BaseNode) -> Node:
 
 def _agent_node(agent: BaseAgent) -> Node:
     label = one_line(agent.name, _LABEL)
-    if facts := list(filter(None, [kind_of(agent)])):
+    if kind := kind_of(agent):
+        facts = [kind]
         if isinstance(agent, LoopAgent) and agent.max_iterations:
             facts.append(f"at most {agent.max_iterations} times")
         if isinstance(agent, LoopAgent) and (condition := agent.exit_condition):

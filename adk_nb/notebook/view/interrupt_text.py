@@ -449,8 +449,10 @@ def decision_of(interrupt: Interrupt, verdict: Verdict) -> Decision:
         if args is not None:
             changed = {name: requested[name] for name in requested if args.get(name) != requested[name]}
         was = f"(asked with {arguments_text(changed)})" if changed else ""
-        call = call_text(name_text(interrupt.call.name), arguments_text(requested if args is None else args))
-        call = _payload_line(interrupt) if interrupt.kind == "node_approval" else call
+        if interrupt.kind == "node_approval":
+            call = _payload_line(interrupt)
+        else:
+            call = call_text(name_text(interrupt.call.name), arguments_text(requested if args is None else args))
         place = " ".join(filter(None, (verdict.place, was)))
         return Decision(lead, call, _suffix(place, one_line(verdict.remark)))
     question = f'"{one_line(interrupt.prompt, 200)}"' if interrupt.prompt else agent_text(interrupt)
@@ -480,13 +482,12 @@ def answer_row_text(interrupt: Interrupt | None, response: types.FunctionRespons
     values = response.response or {}
     if response.name == APPROVAL_REQUEST:
         decided, tool = read_answer(values), name_text(interrupt.call.name) if interrupt else "the call"
-        by = f" by {one_line(decided.by, 100)}" if decided.by else " by a function response"
-        reason = f": {cleaned(decided.reason)}" if decided.reason else ""
+        by, reason = decision_origin(response), f": {cleaned(decided.reason)}" if decided.reason else ""
         if not decided.confirmed:
-            return f"rejects {tool}{by}{reason}"
+            return f"rejects {tool} {by}{reason}"
         changed = f", with {call_arguments.arguments_line(decided.args)}" if decided.args is not None else ""
         payload = f", {_payload_text(decided.payload)}" if decided.payload is not None else ""
-        return f"approves {tool}{by}{changed}{payload}{reason}"
+        return f"approves {tool} {by}{changed}{payload}{reason}"
     if response.name == CREDENTIAL_REQUEST:
         return "refuses the request" if refusal(values) else "answers the request"
     if interrupt and interrupt.kind == "node_approval":

@@ -51,8 +51,6 @@ MAX_MEMBERS = 8
 _MAX_MEMBER_CHARS = 300
 _MAX_CHARS = 2_000
 """Of an error or a question."""
-
-
 _MAX_NOTICE = 2_000
 _MAX_LABEL = 60
 _Run = tuple[str, int]

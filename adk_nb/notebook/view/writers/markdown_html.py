@@ -126,11 +126,10 @@ def _unwrap_empty_lists(state: StateCore) -> None:
     tokens, result = state.tokens, list[Token]()
     index = 0
     while index < len(tokens):
-        end = index + 1
-        if tokens[index].type in _LIST_OPEN:
-            while tokens[end].type in ("list_item_open", "list_item_close"):
-                end += 1
-        if tokens[index].type not in _LIST_OPEN or tokens[end].type not in _LIST_CLOSE:
+        is_list, end = tokens[index].type in _LIST_OPEN, index + 1
+        while is_list and tokens[end].type in ("list_item_open", "list_item_close"):
+            end += 1
+        if not (is_list and tokens[end].type in _LIST_CLOSE):
             result.append(tokens[index])
             index += 1
             continue
