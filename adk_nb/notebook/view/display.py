@@ -439,8 +439,7 @@ class LiveRun(RunView):
                 self._view.push({"op": "panel", "name": "missed", "id": message["id"], "data": outputs})
         elif kind == "need":
             self._push(filter(None, [self._panels.answer(message["what"], message["id"])]))
-        elif self._clicks:
-            clicks = self._clicks
+        elif clicks := self._clicks:
             if kind == "stop":
                 clicks.stop()
             elif kind == "state":

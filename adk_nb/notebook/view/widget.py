@@ -257,11 +257,12 @@ class LiveView(anywidget.AnyWidget):
             self.flush()
             # With all ops applied: of two clicks the second finds the card answered.
             card = self._state.cards.get(str(message.get("id")))
+            if card is None or not card_is_open(card):
+                return
             try:
-                answered = answer_of(card, message) if card is not None and card_is_open(card) else None
+                answered = answer_of(card, message)
             except InputError as error:
-                again = self._state.cards[str(message["id"])]["again"] + 1
-                self.push({"op": "card", "card": {"id": str(message["id"]), "note": str(error), "again": again}})
+                self.push({"op": "card", "card": {"id": card["id"], "note": str(error), "again": card["again"] + 1}})
                 self.flush()
                 return
             if not answered:
