@@ -108,15 +108,15 @@ class Extension:
         for name in ("options", "metrics", "displays", "switches"):
             if not isinstance(value := getattr(self, name), Mapping):
                 raise InputError(f"{name} must be a dict, got {value!r:.60}")
-        items: list[Any] = [*self.magics, *self.settings]
-        for item, kind in zip(items, [Magic] * len(self.magics) + [Setting] * len(self.settings), strict=True):
-            if not isinstance(item, kind):
-                raise InputError(f"each of {kind.__name__.lower()}s must be a {kind.__name__}, got {item!r:.60}")
-            label: Any = item.name
-            if not (isinstance(label, str) and label.isidentifier()) or (kind is Setting and label[0] == "_"):
-                raise InputError(
-                    f"{item.name!r} cannot be the name of a {kind.__name__.lower()}; use letters, digits, _"
-                )
+        named: list[tuple[type, Sequence[Any]]] = [(Magic, self.magics), (Setting, self.settings)]
+        for kind, items in named:
+            noun = kind.__name__.lower()
+            for item in items:
+                if not isinstance(item, kind):
+                    raise InputError(f"each of {noun}s must be a {kind.__name__}, got {item!r:.60}")
+                label = item.name
+                if not (isinstance(label, str) and label.isidentifier()) or (kind is Setting and label[0] == "_"):
+                    raise InputError(f"{label!r} cannot be the name of a {noun}; use letters, digits, _")
         name: Any = self.name
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise InputError(f"name {name!r}: use lower case letters, digits, - and _, as in 'word-count'")
@@ -156,8 +156,8 @@ class Registry:
         """Extension -> what cannot be used of it -> what to do."""
         self.version = 0
         """Counts the changes."""
-        self.on_register: Callable[[Extension], None] | None = None
-        """Brings what a cell registers into the shell."""
+        self.on_register: Callable[[Extension, Extension | None], None] | None = None
+        """Brings what a cell registers into the shell, in place of an earlier one."""
         self._taken = {"magic": set(CORE_MAGICS), "setting": set[str]()}
 
     # The tables are filled when they are first used: the extensions of this package import this module.
@@ -214,11 +214,11 @@ class Registry:
         """
         self._check_names(extension)
         _check_objects(extension)
-        if extension.name in self._extensions:
+        if earlier := self._extensions.get(extension.name):
             self._remove(extension.name)
         self._add(extension, "")
         if self.on_register:
-            self.on_register(extension)
+            self.on_register(extension, earlier)
 
     def _add(self, extension: Extension, package: str) -> None:
         self._extensions[extension.name] = extension
@@ -268,14 +268,14 @@ class Registry:
         """True for a magic of the core or of an extension."""
         return name in CORE_MAGICS or name in self._magics
 
-    def of_magic(self, name: str, part: str, kind: type | None = None) -> Any:
+    def of_magic(self, name: str, part: str, *kinds: Any) -> Any:
         """The `function` or the `grammar` of an extension's magic.
 
         Raises:
             ConfigurationError: It cannot be used.
         """
         extension, magic = self._magics[name]
-        return self._needed(f"%{name}", extension, getattr(magic, part), kind)
+        return self._needed(f"%{name}", extension, getattr(magic, part), *kinds)
 
     @property
     def metric_names(self) -> list[str]:
@@ -285,25 +285,25 @@ class Registry:
     def metric(self, name: str) -> Any:
         """The metric of an extension. Raises as `of_magic`."""
         extension = next(extension for extension in self if name in extension.metrics)
-        return self._needed(f"metric {name!r}", extension, extension.metrics[name], object)
+        return self._needed(f"metric {name!r}", extension, extension.metrics[name], resolve(_METRIC), Callable)
 
-    def _needed(self, label: str, extension: Extension, reference: Reference, kind: type | None) -> Any:
-        value = self.use(extension, reference, kind)
+    def _needed(self, label: str, extension: Extension, reference: Reference, *kinds: Any) -> Any:
+        value = self.use(extension, reference, *kinds)
         if value is None:
             lines = "; ".join(self.problems[extension.name])
             raise ConfigurationError(f"{label} cannot be used: {lines}; %doctor says what to do")
         return value
 
-    def use(self, extension: Extension, reference: Reference, kind: type | None = None) -> Any:
+    def use(self, extension: Extension, reference: Reference, *kinds: Any) -> Any:
         """What an extension names; None, and a row of `%doctor`, if it cannot be used.
 
-        `kind`: the type that it must have; None: it must be a function.
+        `kinds`: the types that it may have; none: it must be a function.
         """
         try:
             value = resolve(reference)
-            if not (isinstance(value, kind) if kind else callable(value)):
+            if not isinstance(value, kinds or Callable):
                 label = reference if isinstance(reference, str) else f"{value!r:.60}"
-                raise InputError(f"{label} is not a {kind.__name__ if kind else 'function'}")
+                raise InputError(f"{label} is not a {kinds[0].__name__ if kinds else 'function'}")
         except (Exception, SystemExit) as error:
             self.note(extension, error)
             return None

@@ -349,6 +349,60 @@ def test_another_type_of_a_setting_takes_its_place_and_one_that_is_gone_is_no_se
     assert "AdkNb has no setting 'tone'" in said
 
 
+def test_a_magic_and_a_display_that_another_run_of_the_cell_leaves_out_are_gone():
+    said = run(
+        cells(
+            "%load_ext adk_nb",
+            NEW + "class Thing: pass\nHI = Grammar('hi', 'Greet.', examples=['%hi'])\n"
+            "shown = {'__main__:Thing': lambda host, value: {'text/plain': 'a thing'}}",
+            "register(Extension(name='g', magics=[Magic('hi', lambda *_: text('hello'), HI)], displays=shown))",
+            "%hi",
+            "Thing()",
+            "register(Extension(name='g'))",
+            "%hi",
+            "Thing()",
+        )
+    )
+
+    assert "hello" in said and said.count("a thing") == 1 and "<__main__.Thing" in said
+    assert "`%hi` not found" in said and "KeyError" not in said
+
+
+def test_doctor_takes_a_metric_that_is_named_for_what_it_is_and_says_which_is_none(tmp_path: Path):
+    (tmp_path / "scores.py").write_text(
+        "from adk_nb.evaluation import metric\npolite = metric(lambda run: 1.0, name='polite')\n"
+        "def short(run): return 1.0\nnone = None\n"
+    )
+    said = run(
+        cells(
+            "%load_ext adk_nb",
+            NEW + "of = {name: f'scores:{name}' for name in ('polite', 'short', 'none')}",
+            "register(Extension(name='scores', metrics=of))",
+            "%doctor",
+            "%%agent clerk -m offline\nBe kind.",
+            "%%eval clerk --metrics none\n| message |\n| --- |\n| Hello |",
+        ),
+        tmp_path,
+    )
+
+    assert said.count("scores:none is not a Metric") > 1 and "scores:polite" not in said and "scores:short" not in said
+    assert "metric 'none' cannot be used: " in said and "KeyError" not in said
+
+
+def test_an_error_of_an_option_says_which_option_of_which_agent():
+    said = run(
+        cells(
+            "%load_ext adk_nb",
+            NEW + "def strict(agent, value): raise ValueError('boom')\n"
+            "register(Extension(name='s', options={'agent': [AgentOption(option=Option('--strict', 'x'), "
+            "apply=strict)]}))",
+            "%%agent greet --strict -m offline\nHi.",
+        )
+    )
+
+    assert "ValueError: boom\nin %%agent --strict of greet\n" in said
+
+
 def test_an_export_says_which_options_it_leaves_out(tmp_path: Path):
     said = run(
         cells(

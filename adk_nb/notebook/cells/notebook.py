@@ -219,8 +219,12 @@ class Notebook(Names):
             sub_agents=team_cell.clone_members(definition, self),
             **fields,
         )
-        for added in definition.options.values():
-            resolve(added.option.apply)(agent, added.value)
+        for option, added in definition.options.items():
+            try:
+                resolve(added.option.apply)(agent, added.value)
+            except Exception as error:
+                error.add_note(f"in %%agent --{option} of {definition.name}")
+                raise
         added_tools = [tool for tool in agent.tools if not any(tool is own for own in tools)]
         own_template = template if agent.instruction == definition.instruction else None
         agent.bind(self, definition.tools, own_template, added_tools)

@@ -280,15 +280,17 @@ def _of_extensions(host: Host) -> Iterator[Finding]:
         for magic in extension.magics:
             registry.use(extension, magic.function)
             registry.use(extension, magic.grammar, Grammar)
-        for function in (
+        for name in extension.metrics:
+            with suppress(UserError):  # it is a row below
+                registry.metric(name)
+        functions = [
             *(hook for setting in extension.settings for hook in (setting.check, setting.apply)),
-            *extension.metrics.values(),
             *extension.displays.values(),
             *extension.switches.values(),
             extension.unload,
-        ):
-            if function:
-                registry.use(extension, function)
+        ]
+        for function in filter(None, functions):
+            registry.use(extension, function)
     panels.registered()
     for name in ("agent", "chat", "tool"):
         _ = catalog.grammar(name).added

@@ -66,8 +66,13 @@ class AdkMagics(Magics):
             settings.sessions = notebook.sessions.address
         settings.on_sessions = self._keep_sessions_in
 
-    def add(self, extension: Extension) -> None:
-        """Bring what a cell registers into the shell."""
+    def add(self, extension: Extension, earlier: Extension | None) -> None:
+        """Bring what a cell registers into the shell, in place of an earlier one of its name."""
+        for magic in earlier.magics if earlier else ():
+            for known in (*self.magics.values(), *self.shell.magics_manager.magics.values()):
+                known.pop(magic.name, None)
+        for shown_type in earlier.displays if earlier else ():
+            _formatter(self.shell).pop(shown_type.replace(":", "."), None)
         self.settings.add(extension)
         for magic in extension.magics:
             self.magics["line"][magic.name] = self.magics["cell"][magic.name] = self._magic(magic.name)
