@@ -407,9 +407,11 @@ async def _collected(
     def evaluation() -> Evaluation:
         scored: list[ScoredRow] = []
         for case, repeat in order:
-            id = batch.rows.session_id(case, repeat)
-            not_run = ScoredRow(case=case, repeat=repeat, session_id=id, outcome="not run")
-            scored.append(rows.get((case.id, repeat)) or not_run)
+            row = rows.get((case.id, repeat))
+            if row is None:
+                id = batch.rows.session_id(case, repeat)
+                row = ScoredRow(case=case, repeat=repeat, session_id=id, outcome="not run")
+            scored.append(row)
         return Evaluation(scored, batch=batch, metrics=metrics, progress=batch.progress)
 
     try:

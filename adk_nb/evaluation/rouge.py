@@ -38,9 +38,11 @@ def tokens(text: str) -> list[str]:
     spaced = "".join(_spaced(char) for char in unicodedata.normalize("NFKC", text).lower())
     tokens: list[str] = []
     for word in spaced.split():
-        parts = re.findall("[a-z0-9]+", word) if word.isascii() else []
+        if not word.isascii():
+            tokens.append(word)
+            continue
+        parts = re.findall("[a-z0-9]+", word)
         tokens += [_stemmer().stem(part) if len(part) >= _STEMMED_FROM else part for part in parts]
-        tokens += [] if word.isascii() else [word]
     return tokens
 
 

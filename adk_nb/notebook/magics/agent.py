@@ -211,23 +211,25 @@ def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, str
     mark = f"{args.mark} {args.name}"
     options = {option.name: option for option in grammar.all_options}
     matter, body = agent_options.split_front_matter(cell or "", mark)
+    if matter is None:
+        is_unmarked = agent_options.looks_like_options(body, list(options))
+        hint = "the text begins like options; to use them as options, put them between two lines ---"
+        return args, body, hint if is_unmarked else ""
     mark = f"{mark}, front matter"
-    for key, value in matter.texts.items() if matter else ():
+    for key, value in matter.texts.items():
         option = options.get(key.replace("_", "-"))
         if option is None:
             near = closest(key.replace("_", "-"), options)
             hint = _HINTS.get(key) or (near and f"did you mean {near}?")
             hint = hint or ("set" in options and "write other fields under set:")
             raise InputError(f"{mark}: unknown option {key!r}; {hint or 'use ' + ', '.join(options)}")
-        if matter and option.name == "set":
+        if option.name == "set":
             fields = matter.values[key]
             if not isinstance(fields, dict):
                 raise InputError(f"{mark}: set must be a mapping, as set: {{include_contents: none}}")
             args.set = [(str(name), field) for name, field in cast(dict[Any, Any], fields).items()] + args.set
         elif getattr(args, option.attribute) in (None, False):  # what the line says takes precedence
             setattr(args, option.attribute, _option_value(option, key, value, mark))
-    if not matter and agent_options.looks_like_options(body, list(options)):
-        return args, body, "the text begins like options; to use them as options, put them between two lines ---"
     return args, body, ""
 
 

@@ -123,8 +123,9 @@ def llm_agent(definition: AgentDefinition, scope: Scope) -> Piece:
         "output_key": text_or_none(definition.output_key),
         "max_iterations": str(limit) if limit and not scope.target.is_google else None,
     }
-    for option in definition.options.keys() - {"skills"}:
-        scope.note(f"not exported: --{option} of {name}")
+    for option in definition.options:
+        if option != "skills":
+            scope.note(f"not exported: --{option} of {name}")
     fields, field_variables = _other_fields(agent, definition, scope)
     early = ["LlmAgent", *tool_names, *skill_names, *model_variables, *definition.members, *field_variables]
     early += ["_from_state"] * ("_from_state(" in function) + ["Any"] * bool(function)
