@@ -220,11 +220,11 @@ def _may_have_run(ctx: InvocationContext, call: TurnCall) -> bool:
 def _same_results(ctx: InvocationContext, own: TurnCall, earlier: list[TurnCall]) -> list[types.FunctionResponse]:
     """The equal results of the agent's last equal calls since its last answer, newest first."""
     results: list[types.FunctionResponse] = []
-    origin = own.event.author, own.event.branch, own.answers_before
+    origin = own.event.author, own.event.branch, own.final_texts_before
     for call in reversed(earlier):
         result = _result(ctx, call)
         # None: a call beside this one.
-        if result is None or (call.event.author, call.event.branch, call.answers_before) != origin:
+        if result is None or (call.event.author, call.event.branch, call.final_texts_before) != origin:
             continue
         if approvals.fate_of(result) == "not made again":
             continue

@@ -28,6 +28,8 @@ class CallRecord:
 
 
 class _Answer(NamedTuple):
+    """A response in a user's message."""
+
     event_index: int
     invocation_id: str
     is_last: bool
@@ -69,7 +71,7 @@ class Calls:
             self._answers.setdefault(key, []).append(answer)
         self._open.pop(key, None)
         self._responded.add(key)
-        # A placeholder answers the call for the model, but is not its result.
+        # A placeholder is a response for the model, but not the call's result.
         if not event.actions.is_placeholder_for(key):
             self._settled.add(key)
 
@@ -107,7 +109,7 @@ class Calls:
         """The calls without a response, oldest first; without approval requests and long-running calls."""
         return iter(self._open.values())
 
-    def is_answered(self, key: str | None) -> bool:
+    def has_response(self, key: str | None) -> bool:
         """True if the call has a response, which may be a placeholder."""
         return (key or "") in self._responded
 
@@ -139,8 +141,8 @@ class TurnCall:
     call: types.FunctionCall
     event: Event
     """The event that made it."""
-    answers_before: int
-    """Number of final answers that its agent gave before it in this turn."""
+    final_texts_before: int
+    """Number of final texts of its agent before it in this turn."""
     result: types.FunctionResponse | None = None
     """None: not known yet. A placeholder is no result."""
     result_event: Event | None = None
@@ -169,8 +171,8 @@ class TurnCalls:
     def __init__(self) -> None:
         self._by_id: dict[str, TurnCall] = {}
         self._by_name: dict[str, list[TurnCall]] = {}
-        self._answers: dict[tuple[str, str | None], int] = {}
-        """Author and branch -> number of final answers."""
+        self._final_texts: dict[tuple[str, str | None], int] = {}
+        """Author and branch -> number of texts without a call."""
 
     def read(self, event: Event, responses: Sequence[types.FunctionResponse], *, has_text: bool) -> None:
         """Read the next event."""
@@ -182,7 +184,7 @@ class TurnCalls:
                     for call in self._by_id.values()
                     if call.result is None and (call.is_held or call.call.name == APPROVAL_REQUEST)
                 ]
-                self._by_id, self._by_name, self._answers = {}, {}, {}
+                self._by_id, self._by_name, self._final_texts = {}, {}, {}
                 for call in waiting:
                     self._add(call)
             for response in responses:
@@ -194,29 +196,29 @@ class TurnCalls:
                     call.is_held = True
                 else:
                     call.result, call.result_event = response, event
-        origin, is_answer = (event.author, event.branch), has_text
+        origin, is_final = (event.author, event.branch), has_text
         for part in event.parts:
             if function_call := part.function_call:
-                is_answer = False
-                self._add(TurnCall(function_call, event, self._answers.get(origin, 0)))
-        if is_answer and event.author != "user" and not responses:
-            self._answers[origin] = self._answers.get(origin, 0) + 1
+                is_final = False
+                self._add(TurnCall(function_call, event, self._final_texts.get(origin, 0)))
+        if is_final and event.author != "user" and not responses:
+            self._final_texts[origin] = self._final_texts.get(origin, 0) + 1
 
     def _add(self, call: TurnCall) -> None:
         self._by_id[call.key] = call
         self._by_name.setdefault(call.call.name or "", []).append(call)
 
     def _read_decision(self, response: types.FunctionResponse) -> None:
-        # An answer names the request, or the call itself.
-        answered, tool_info = self._by_id.get(response.id or ""), None
-        if answered and answered.call.name == APPROVAL_REQUEST:
-            args: dict[str, Any] = answered.call.args or {}
+        # A decision names the request, or the call itself.
+        call, tool_info = self._by_id.get(response.id or ""), None
+        if call and call.call.name == APPROVAL_REQUEST:
+            args: dict[str, Any] = call.call.args or {}
             original, tool_info = args.get("originalFunctionCall"), args.get(TOOL_INFO)
             key = cast(dict[str, Any], original).get("id") if isinstance(original, dict) else None
-            answered = self._by_id.get(key) if isinstance(key, str) else None
-        if answered:
-            answered.decision = response.response or {}
-            answered.asked_of = cast(dict[str, Any], tool_info).get("tool") if isinstance(tool_info, dict) else None
+            call = self._by_id.get(key) if isinstance(key, str) else None
+        if call:
+            call.decision = response.response or {}
+            call.asked_of = cast(dict[str, Any], tool_info).get("tool") if isinstance(tool_info, dict) else None
 
     def get(self, key: str | None) -> TurnCall | None:
         """The call with that id. None: it is not of this turn."""

@@ -24,7 +24,7 @@ from adk_nb.wire import copy_model, replace_fields, replace_surrogates
 
 TRANSFER = "transfer_to_agent"
 """Name of the tool that hands the conversation over."""
-Calls = Sequence[types.FunctionCall]
+FunctionCalls = Sequence[types.FunctionCall]
 _EventOrigin = tuple[str, str | None, str | None]
 """Author, branch and isolation scope of an event."""
 CUT_SHORT = {"error": "the run ended before this call was answered; it may or may not have taken effect"}
@@ -213,7 +213,7 @@ def queued_calls(ctx: InvocationContext, deferrable: Collection[str]) -> list[ty
     for event in history.newest() if deferrable else ():
         calls = event.get_function_calls()
         if calls and event.author == ctx.agent.name and is_within(event.branch, ctx.branch):
-            queued = [call for call in calls if call.name in deferrable and not history.calls.is_answered(call.id)]
+            queued = [call for call in calls if call.name in deferrable and not history.calls.has_response(call.id)]
             return [] if queued and interrupted_call_ids(ctx) else queued
     return []
 
@@ -293,7 +293,7 @@ def without_results(event: Event) -> Event:
     return copy_model(event, content=_results(calls, result) if calls else None, actions=no_actions())
 
 
-def _closing_event(ctx: InvocationContext, origin: _EventOrigin, calls: Calls, **fields: Any) -> Event:
+def _closing_event(ctx: InvocationContext, origin: _EventOrigin, calls: FunctionCalls, **fields: Any) -> Event:
     """The event with the results of `calls`, as far as known in this run, else with an error."""
     author, branch, scope = origin
     actions, answers = no_actions(), list[types.Part]()
@@ -308,7 +308,7 @@ def _closing_event(ctx: InvocationContext, origin: _EventOrigin, calls: Calls, *
     return Event(author=author, branch=branch, isolation_scope=scope, content=content, actions=actions, **fields)
 
 
-def _calls_by_origin(ctx: InvocationContext, calls: Calls) -> list[tuple[_EventOrigin, Calls]]:
+def _calls_by_origin(ctx: InvocationContext, calls: FunctionCalls) -> list[tuple[_EventOrigin, FunctionCalls]]:
     groups: dict[_EventOrigin, list[types.FunctionCall]] = {}
     for call in calls:
         record = history_of(ctx.session).calls.newest(call.id)
@@ -320,7 +320,7 @@ def _origin(ctx: InvocationContext, event: Event | None) -> _EventOrigin:
     return (event.author, event.branch, event.isolation_scope) if event else (ctx.agent.name, ctx.branch, None)
 
 
-def _open_calls(ctx: InvocationContext) -> Calls:
+def _open_calls(ctx: InvocationContext) -> FunctionCalls:
     """The calls that this run leaves open: its own, the approved and the resumed ones."""
     history, answered = history_of(ctx.session), ctx.requests_answered
     # Approvals are consumed, and cannot be given again.
@@ -340,7 +340,7 @@ def _open_calls(ctx: InvocationContext) -> Calls:
     return list({call.id: call for call in calls}.values())
 
 
-def open_calls_of(ctx: InvocationContext) -> Calls:
+def open_calls_of(ctx: InvocationContext) -> FunctionCalls:
     """The open calls of this run in the agent or node of `ctx`, without calls that wait for an answer."""
     path = ctx.node.path if ctx.node else ""
     history = history_of(ctx.session)
@@ -365,7 +365,7 @@ async def close_interrupted_run(ctx: InvocationContext, run_id: str) -> None:
     """Append the journal's outcome, or an error, for each open call of the run; open interrupts stay open."""
     interrupted, history = replace_fields(ctx, invocation_id=run_id), history_of(ctx.session)
     open_ids = {call.id for call in open_calls_of(interrupted)}
-    groups: list[tuple[Event, Calls]] = []
+    groups: list[tuple[Event, FunctionCalls]] = []
     for event in reversed(history.run(run_id)):
         if calls := [call for call in event.get_function_calls() if call.id in open_ids]:
             open_ids -= {call.id for call in calls}  # where calls share an id, the newest is the open one
