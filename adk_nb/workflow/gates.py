@@ -61,7 +61,7 @@ async def gate_result(
     is_new: bool,
     attempts_in_doubt: int,
 ) -> "RequestInput | list[Event] | Refused | None":
-    """The result in place of the node's work. None: it may run.
+    """The result in place of the node's work: of its approval, then of its credential. None: it may run.
 
     Args:
         node: The node.
@@ -75,29 +75,29 @@ async def gate_result(
         CredentialError: There is no credential, and the user could not supply one.
         InputError: Another run has taken the same answer.
     """
-    answer = context.resume_inputs.get(approval_id(context.node_path))
-    current_subject = (
-        approval_subject(node, context, node_input, attempts_in_doubt)
-        if answer is not None and subject is not None
-        else None
-    )
-    # An approval is for its arguments and version only: with others the node asks again.
     ctx = context.get_invocation_context()
-    if current_subject and subject and approvals.is_same_json(subject, current_subject):
+    approval_request, credential_request = approval_id(context.node_path), credential_id(context.node_path)
+    answer = context.resume_inputs.get(approval_request)
+    # An approval is for its arguments and version only: with others the node asks again.
+    if (
+        answer is not None
+        and subject is not None
+        and approvals.is_same_json(subject, approval_subject(node, context, node_input, attempts_in_doubt))
+    ):
         fields = cast(dict[str, Any], answer) if isinstance(answer, dict) else {}
         # The schema allows no other field: an answer with one is a no.
         is_yes = fields.get("confirmed") is True and not fields.keys() - _ANSWER_SCHEMA["properties"].keys()
         decided = ToolConfirmation(confirmed=is_yes, payload=fields.get("payload"), reason=fields.get("reason"))
         context.tool_confirmation = decided
-        key = approval_id(context.node_path)
         # Consumed only once, here or in the call that it allows: a node that waits again after its approval keeps it.
-        if is_new and (asked := history_of(ctx.session).calls.newest(key)):
+        if is_new and (asked := history_of(ctx.session).calls.newest(approval_request)):
             # By the event's id: a node that runs again asks under the same request id.
             if not await is_first_use(ctx, asked.event.id, "approval"):
                 raise InputError(
-                    f"approval {key!r} is not open; it was answered already, and another run continues with it"
+                    f"approval {approval_request!r} is not open; it was answered already, and another run continues "
+                    "with it"
                 )
-            ctx.decisions[key] = Decision(
+            ctx.decisions[approval_request] = Decision(
                 confirmation=decided, ran=False, tool_fingerprint=None, request_id=asked.event.id
             )
         if not decided.confirmed:
@@ -107,13 +107,12 @@ async def gate_result(
         return question(node.name, context.node_path, node.request_args(context, node_input), confirmation)
     if ctx.credential_answers:
         await take_answers(ctx, CREDENTIALS)
-    key = credential_id(context.node_path)
-    if rejected := ctx.decisions.pop(key, None):
+    if rejected := ctx.decisions.pop(credential_request, None):
         return Refused(approvals.rejection(rejected.confirmation))
     if (config := node.required_credential) is None:
         return None
     # `authenticate` stores its request under a call id.
-    context.function_call_id = key
+    context.function_call_id = credential_request
     if await authentication.authenticate(config, context):
         context.function_call_id = None
         return None
