@@ -26,7 +26,6 @@ from adk_nb.workflow.graph import END, START, Edge
 ALLOW_CONFIG_STDIO_SERVERS_ENV_VAR = "ADK_ALLOW_CONFIG_STDIO_MCP_SERVERS"
 """Environment variable that lets files name programs for McpToolset to start. Source: google-adk 2.13."""
 _FILE = "root_agent.yaml"
-
 _RUNS_CODE = (
     "asynchat asyncore cgi commands crypt distutils imp mailcap nntplib pipes pip pkg_resources pytest IPython ruamel "
     "setuptools smtpd telnetlib test uu yaml _testcapi _testinternalcapi cloudpickle dill joblib"
@@ -151,7 +150,7 @@ class _File:
         name = data.get("agent_class") or "LlmAgent"
         if not isinstance(name, str):
             raise self._error(f"agent_class: {name!r} is no name of a class")
-        # A class without a module is one of these packages.
+        # A class without a module is looked for in these packages.
         known = {one: package for package in (agents, workflow) for one in dir(package)}
         cls: Any = self._code(name, "agent_class") if "." in name else getattr(known.get(name), name, None)
         if not (isinstance(cls, type) and _is_node(cls)):

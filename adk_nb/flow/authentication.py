@@ -71,11 +71,11 @@ async def request_credentials(
             for response in results.get_function_responses():
                 if response.id in ids:
                     response.response = {"error": f"{type(error).__name__}: {error}"}
+    if not parts:
+        return []
     request_ids = {part.function_call.id or "" for part in parts if part.function_call}
     content = types.Content(role="user", parts=parts)
-    return (
-        [Event(author=author, branch=ctx.branch, content=content, long_running_tool_ids=request_ids)] if parts else []
-    )
+    return [Event(author=author, branch=ctx.branch, content=content, long_running_tool_ids=request_ids)]
 
 
 def _pending_config(request_id: str, config: AuthConfig) -> AuthConfig:

@@ -329,7 +329,7 @@ def merge_replacement(response: LlmResponse, replacement: LlmResponse) -> LlmRes
 def response_event(
     ctx: InvocationContext, spec: LlmSpec, response: LlmResponse, event_id: str, actions: EventActions
 ) -> Event:
-    """A response as an event of its agent; a complete one gets storable parts, and calls ids unique in the session."""
+    """A response as an event of its agent; a complete one gets storable parts, and its calls unique ids."""
     values = vars(response)
     fields = {
         name: values[name] for name in response.model_fields_set & _RESPONSE_FIELDS if values.get(name) is not None

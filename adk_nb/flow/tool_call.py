@@ -378,10 +378,8 @@ async def _call_with_hooks(
                 raise
             problem = f"{type(error).__name__}: {_error_text(error)}"
             _set_closing_error(ctx, tool, context, problem)
-            result, is_placeholder = (
-                await first_result(hooks_of(ctx, spec, "on_tool_error"), **arguments, error=error),
-                False,
-            )
+            is_placeholder = False
+            result = await first_result(hooks_of(ctx, spec, "on_tool_error"), **arguments, error=error)
             if result is None:
                 call_state(context).failed_at = failed_at = cell_location(error)
                 # Without the message: it may hold secrets.

@@ -79,8 +79,7 @@ async def first_event(
     # After the agent that would answer is known: resuming puts the interrupted agent in its place.
     resume(ctx, root, invocation_id, sticky=sticky)
     # The schema is the root's; messages to a task, or to an agent that took over, are free text.
-    is_for_root = message is not None and ctx.agent is root and not ctx.task_call_id
-    if message and is_for_root and (mismatch := root.input_mismatch(message)):
+    if message and ctx.agent is root and not ctx.task_call_id and (mismatch := root.input_mismatch(message)):
         raise InputError(
             f"the message does not fit the input_schema of agent {root.name!r}: {mismatch}; send JSON that fits"
         )

@@ -109,10 +109,10 @@ class FunctionNode(BaseNode):
         if signature.kind == "generator":
             on_abandon = functools.partial(abandon, ctx, self.name)
             return blocking_items(call, thread=self._uses_worker(ctx), on_abandon=on_abandon)
-        return self._run_once(call, ctx, is_async=signature.kind == "async function")
+        return self._run_once(call, ctx)
 
-    async def _run_once(self, call: Callable[[], Any], ctx: Context, *, is_async: bool) -> AsyncGenerator[Any, None]:
-        if not is_async:
+    async def _run_once(self, call: Callable[[], Any], ctx: Context) -> AsyncGenerator[Any, None]:
+        if self._signature.kind == "function":
             on_abandon = functools.partial(abandon, ctx, self.name)
             result = await sync.blocking(call, thread=self._uses_worker(ctx), on_abandon=on_abandon)
             # A partial or a callable object may hide an async function.

@@ -219,8 +219,8 @@ def _safe_cut(events: Sequence[Event], limit: int, running_invocation: str) -> i
     Never separates a call from its responses, nor events with the same timestamp.
     """
     indexes = {id(event): index for index, event in enumerate(events)}
+    # First and last index of events that stay together.
     spans: list[tuple[int, float]] = []
-    """Index of the first and the last event of what is not to be separated."""
     for exchange in exchanges(events):
         first = indexes[id(exchange.call)]
         # The running invocation can still answer the call. A summary goes around calls that wait for a later run.

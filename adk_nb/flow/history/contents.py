@@ -96,8 +96,8 @@ def contents_before(
     session: Session, count: int, agent: str, branch: str | None, scope: str | None, *, thoughts: bool = False
 ) -> list[types.Content]:
     """`contents_for` with only the first `count` events."""
-    # Of the branch of a call in the last of them: the history before the calls is the same for all of them, so that
-    # they share the view of a branch which stands for any call.
+    # The last of them may have made the call that `branch` is of. Before its calls the history is the same for each, so
+    # they share one view, that of a branch which stands for any call.
     outer, _, step = (branch or "").rpartition(".")
     calls = session.events[count - 1].get_function_calls() if 0 < count <= len(session.events) else ()
     keys = [key for _, key in calls_to(step)]

@@ -1,4 +1,4 @@
-"""A SQLite file of sessions: created, opened; refused if it has another version, is damaged or another program's."""
+"""A SQLite file of sessions, created or opened; refused if damaged, of another version, or another program's."""
 
 import os
 import re
