@@ -45,8 +45,7 @@ def agents_below(root: Any) -> Iterator[Any]:
             yield agent
             agents += getattr(agent, "members" if hasattr(agent, "graph") else "sub_agents", None) or ()
             for tool in getattr(agent, "tools", None) or ():
-                called = tool if hasattr(tool, "find_agent") else getattr(tool, "agent", None)
-                agents += () if called is None else (called,)
+                agents += [called for called in (tool, getattr(tool, "agent", None)) if hasattr(called, "find_agent")]
 
 
 def _tool_digest(tool: Any) -> str:

@@ -255,6 +255,23 @@ def test_the_runner_closes_the_toolsets_of_a_graph():
     assert place.closed == 1
 
 
+def test_a_tool_may_keep_something_else_as_its_agent():
+    class Client:
+        def tools(self) -> list[str]:
+            return []
+
+    class Remote(BaseTool):
+        agent = Client()
+
+    place = Place(look)
+    tools = [Remote(name="remote", description="Asks a service."), place]
+    runner = Talk(LlmAgent(name="a", model="offline", tools=tools)).runner
+
+    sync.run(runner.close())
+
+    assert place.closed == 1
+
+
 def test_each_toolset_has_its_own_time_to_close(caplog: pytest.LogCaptureFixture):
     class Stuck(Place):
         async def close(self) -> None:
