@@ -30,6 +30,8 @@ class AuthServer:
         self.broken = False
         """True: it answers 500 to every request for a token."""
         self.issuer = ""
+        self.discovery: Any = None
+        """What it sends in place of its discovery document, if it is not None."""
         self.names_itself = False
         """True: it says that each of its answers has an `iss`."""
         self.arrived = threading.Event()
@@ -103,7 +105,8 @@ def auth_server() -> Iterator[AuthServer]:
             url = server.url
             result = {"authorization_endpoint": f"{url}/authorize", "token_endpoint": f"{url}/token"}
             names_itself = {"authorization_response_iss_parameter_supported": server.names_itself}
-            self._say(200, {"issuer": server.issuer or url, **result, **names_itself})
+            document = {"issuer": server.issuer or url, **result, **names_itself}
+            self._say(200, document if server.discovery is None else server.discovery)
 
         def _send_back(self) -> None:
             self.send_response(302)
@@ -111,7 +114,7 @@ def auth_server() -> Iterator[AuthServer]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-        def _say(self, status: int, response: dict[str, Any]) -> None:
+        def _say(self, status: int, response: Any) -> None:
             data = json.dumps(response).encode()
             self.send_response(status)
             self.send_header("Content-Type", "application/json")

@@ -415,6 +415,15 @@ def test_a_discovery_document_of_another_issuer_is_refused(server: AuthServer):
     assert "its issuer" in failed["error"] and waiting(talk) == []
 
 
+def test_a_discovery_document_that_is_none_is_refused(server: AuthServer):
+    server.discovery = []
+    talk, _ = mail_talk(by_discovery(server), call("mail"), "no")
+
+    [failed] = results(talk.say())
+
+    assert "its issuer" in failed["error"] and waiting(talk) == []
+
+
 def test_secrets_go_to_no_server_in_the_clear():
     config = by_code(AuthServer())
     config.auth_scheme.flows.authorization_code.token_url = "http://198.51.100.7/token"

@@ -99,7 +99,8 @@ async def _discover(url: str) -> Server:
         httpx2.AsyncClient(timeout=SECONDS, verify=_certificates(), transport=transport_of_page()) as client,
     ):
         response = (await client.get(url)).raise_for_status()
-        metadata = cast(dict[str, Any], response.json())
+        document: Any = response.json()
+    metadata = cast(dict[str, Any], document) if isinstance(document, dict) else {}
     # The issuer must match the URL. Source: OpenID Connect Discovery 1.0, 4.3.
     if str(metadata.get("issuer", "")).rstrip("/") + _DISCOVERY != url:
         raise CredentialError(
