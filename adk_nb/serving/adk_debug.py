@@ -5,7 +5,7 @@ Source: google-adk 2.13, `cli/dev_server.py` and `cli/browser`, which this packa
 
 import json
 import mimetypes
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -58,8 +58,8 @@ class AdkDebug:
             Route(_DEV + "/build_graph_image", self._picture, methods=["GET"]),
             Route(event, self._picture, methods=["GET"]),
             # Agents are edited in their cells.
-            Route(_DEV + "/builder", self._fixed(PlainTextResponse("")), methods=["GET"]),
-            *(Route(_DEV + path, self._fixed(plain_json(value)), methods=["GET"]) for path, value in _EMPTY.items()),
+            Route(_DEV + "/builder", self._fixed(PlainTextResponse, ""), methods=["GET"]),
+            *(Route(_DEV + path, self._fixed(plain_json, value), methods=["GET"]) for path, value in _EMPTY.items()),
             Route("/config/telemetry", always({"telemetry": False}), methods=["GET", "POST"]),
             Route("/", self._to_page, methods=["GET"]),
             Route(_UI.rstrip("/"), self._to_page, methods=["GET"]),
@@ -78,12 +78,12 @@ class AdkDebug:
             raise HTTPException(404, "the page comes with google-adk; type: %pip install google-adk")
         return RedirectResponse(f"{_UI}?app={self._service.name}", 303)
 
-    def _fixed(self, response: Response) -> Any:
-        """A handler that gives this response for the agent that is served."""
+    def _fixed(self, new_response: Callable[[Any], Response], value: Any) -> Any:
+        """A handler that answers with this value for the agent that is served."""
 
         async def handler(request: Request) -> Response:
             check_app(self._service, request.path_params["app"])
-            return response
+            return new_response(value)
 
         return handler
 

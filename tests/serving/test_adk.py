@@ -1,5 +1,6 @@
 """ADK's paths: sessions, runs, files, traces, and what goes wrong."""
 
+import asyncio
 import base64
 import json
 import threading
@@ -11,8 +12,9 @@ from adk_nb.agents import Agent
 from adk_nb.apps import App
 from adk_nb.models import BaseLlm, LlmResponse, ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner, current_session
+from adk_nb.serving import create_app
 from adk_nb.sessions import SqliteSessionService
-from tests.serving.conftest import Served, approval, body, requests_in, texts
+from tests.serving.conftest import TOKEN, Served, approval, body, requests_in, texts
 
 
 @tool(confirm=True)
@@ -317,3 +319,25 @@ def test_the_dev_ui_gets_the_agent_as_a_tree_and_as_a_graph(serve):
     assert '"clerk" -> "pay"' in picture and '"clerk" -> "helper"' in picture
     assert served.client.get("/dev/apps/clerk/eval_sets").json() == []
     assert served.client.get("/dev/apps/other/eval_sets").status_code == 404
+
+
+def test_a_header_that_another_layer_adds_to_an_answer_is_not_in_the_next_one():
+    app = create_app(clerk(), token=TOKEN)
+
+    async def layer(scope, receive, send):
+        async def send_more(message):
+            if message["type"] == "http.response.start":
+                message["headers"].append((b"x-layer", b"1"))
+            await send(message)
+
+        await app(scope, receive, send_more)
+
+    async def ask(path: str) -> list[str]:
+        transport, headers = httpx2.ASGITransport(app=layer), {"Authorization": f"Bearer {TOKEN}"}
+        async with httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1", headers=headers) as client:
+            answers = [await client.get(path) for _ in range(2)]
+        assert answers[1].status_code == 200
+        return answers[1].headers.get_list("x-layer")
+
+    for path in ("builder", "eval_sets"):
+        assert asyncio.run(ask(f"/dev/apps/clerk/{path}")) == ["1"]
