@@ -68,25 +68,3 @@ def guess_url(text: str) -> str | None:
     """The URL for `text` without a scheme, or with a mistyped one; None if it does not look like a URL."""
     scheme, _, rest = text.rpartition("://")
     return f"http{'s' * scheme.endswith('s')}://{rest}" if _HOST.fullmatch(rest) else None
-
-
-_ADDRESS_LIKE = re.compile(
-    r"(?:(?P<scheme>[a-z]*)(?::/+|//))?(?P<login>[^@/\s]*@)?(?P<host>\[[^\]]*\]|[^:/?#\s\[]*)"
-    r"(?::(?P<port>\d+))?(?P<path>/[^\s?#]*)?.*",
-    re.IGNORECASE,
-)
-
-
-def otlp_url(text: str) -> str:
-    """A URL of OTLP over HTTP that may be meant by `text`, which is none."""
-    match = _ADDRESS_LIKE.fullmatch(text)
-    if not match or not (match["host"] or "").strip("0123456789"):
-        return "http://localhost:4318"
-    scheme, login, host, port, path = match.group("scheme", "login", "host", "port", "path")
-    if port and not 0 < int(port) < 65_536:
-        port = "4318"
-    if (scheme or "").lower() in ("grpc", "grpcs"):
-        port = "4318"  # gRPC has a port of its own, 4317
-    if not port and "." in host.strip("0123456789."):  # a service of the net, not a program of this network
-        return f"https://{login or ''}{host}{path or ''}"
-    return f"http://{login or ''}{host}:{port or 4318}{path or ''}"

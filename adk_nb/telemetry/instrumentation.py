@@ -8,7 +8,6 @@ from urllib.parse import SplitResult, urlsplit
 
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import late, require
-from adk_nb.models.http_address import otlp_url
 from adk_nb.redaction import remember_url
 from adk_nb.runtime import observer
 from adk_nb.telemetry.conventions import CONVENTIONS, VERSIONS, Version
@@ -18,6 +17,11 @@ CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """Environment variable that asks all GenAI instrumentations for content."""
 _SIGNAL_PATH = re.compile(r"/v1(/(traces|metrics|logs))?$")
 """The end of a path that names a signal, or the version alone. Source: OTLP 1.10, "OTLP/HTTP Request"."""
+_ADDRESS_LIKE = re.compile(
+    r"(?:(?P<scheme>[a-z]*)(?::/+|//))?(?P<login>[^@/\s]*@)?(?P<host>\[[^\]]*\]|[^:/?#\s\[]*)"
+    r"(?::(?P<port>\d+))?(?P<path>/[^\s?#]*)?.*",
+    re.IGNORECASE,
+)
 _SECRET_PARTS = re.compile(r"(?:(?<=://)|^)[^@/]*@|(?<==)[^&#]+")
 
 _late = late(
@@ -136,7 +140,7 @@ def traces_address(endpoint: str) -> str:
     parts = _parse(text)
     if parts is None:
         safe = without_credentials(text)[:100]
-        raise ConfigurationError(f"{safe!r} is not an address for OTLP over HTTP; write {otlp_url(safe)!r}")
+        raise ConfigurationError(f"{safe!r} is not an address for OTLP over HTTP; write {_guess(safe)!r}")
     path = _SIGNAL_PATH.sub("", parts.path.rstrip("/")) + "/v1/traces"
     return parts._replace(path=path, fragment="").geturl()
 
@@ -148,6 +152,21 @@ def _parse(address: str) -> SplitResult | None:
     except ValueError:
         return None
     return parts if is_address and not re.search(r"\s", address) else None
+
+
+def _guess(text: str) -> str:
+    """An address that may be meant by what is none."""
+    match = _ADDRESS_LIKE.fullmatch(text)
+    if not match or not (match["host"] or "").strip("0123456789"):
+        return "http://localhost:4318"
+    scheme, login, host, port, path = match.group("scheme", "login", "host", "port", "path")
+    if port and not 0 < int(port) < 65_536:
+        port = "4318"
+    if (scheme or "").lower() in ("grpc", "grpcs"):
+        port = "4318"  # gRPC has a port of its own, 4317
+    if not port and "." in host.strip("0123456789."):  # a service of the net, not a program of this network
+        return f"https://{login or ''}{host}{path or ''}"
+    return f"http://{login or ''}{host}:{port or 4318}{path or ''}"
 
 
 def without_credentials(address: str) -> str:
