@@ -104,11 +104,8 @@ class RemoteAnswer:
             yield from self._question(message_parts)
         elif state in ("TASK_STATE_FAILED", "TASK_STATE_REJECTED", "TASK_STATE_CANCELED"):
             yield from self._arrival()
-            text, outcomes = (
-                error_line(text_of(message_parts)),
-                {"REJECTED": "refused the message", "CANCELED": "was stopped"},
-            )
-            outcome = outcomes.get(state.removeprefix("TASK_STATE_"), "failed")
+            outcomes = {"TASK_STATE_REJECTED": "refused the message", "TASK_STATE_CANCELED": "was stopped"}
+            text, outcome = error_line(text_of(message_parts)), outcomes.get(state, "failed")
             error = A2AClientError(f"remote agent {self._agent!r} {outcome}" + (f": {text}" if text else ""))
             error.task_id = self.task_id
             raise error

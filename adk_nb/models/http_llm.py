@@ -214,20 +214,20 @@ class HttpLlm(ServiceLlm):
             hint=_hint(response),
         )
 
-    def refused(self, refusal: Refusal, model: str, started: Assembler | None, /) -> Failure:
+    def refused(self, refusal: Refusal, /, *_: object) -> Failure:
         """The failure for an error status."""
         status, retry_after = refusal.status or 0, refusal.retry_after
         error = ServiceRefused(status, refusal.body, self._label, hint=refusal.hint)
         error.retry_after = retry_after
         return Failure(error=error, is_temporary=self.is_busy(status), retry_after=retry_after)
 
-    def timed_out(self, error: Exception, model: str, started: Assembler | None, /) -> Failure:
+    def timed_out(self, error: Exception, /, *_: object) -> Failure:
         """The failure for a timeout; the service is idempotent, so it is asked again."""
         limit, seconds = self.limits.until_first_chunk
         message = f"it did not answer within {seconds:g} s; raise {limit}, in a workflow {_IN_WORKFLOWS[limit]}"
         return Failure(error=self._unreachable(message), is_temporary=True)
 
-    def unreached(self, error: Exception, model: str, started: Assembler | None, /) -> ServiceUnreachable:
+    def unreached(self, error: Exception, /, *_: object) -> ServiceUnreachable:
         """The error for a connection that broke or was not made."""
         reason = hidden(str(error)) or "the connection broke"
         return self._unreachable(f"{type(error).__name__}: {reason}; check that it runs, and its url")

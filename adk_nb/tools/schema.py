@@ -276,7 +276,7 @@ def _may_be(hint: Any, kind: type, pattern: re.Pattern[str]) -> bool:
 
 
 def docstring_owners(func: Any) -> list[Any]:
-    """The objects whose docstring describes `func`, the best first."""
+    """The objects whose docstring describes `func`: the first is best for a summary, the last for the parameters."""
     if inspect.isroutine(func):
         return [func]
     return [func, func.__init__] if isinstance(func, type) else [type(func), type(func).__call__]
