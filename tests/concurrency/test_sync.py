@@ -11,11 +11,11 @@ import threading
 import time
 from collections.abc import AsyncGenerator
 from itertools import count
-from typing import Any
 
 import pytest
 
 from adk_nb import sync
+from tests.concurrency.conftest import LeftOver
 from tests.support.each import each
 from tests.support.own_process import script
 
@@ -30,10 +30,6 @@ async def numbers(to: int, log: list[object]) -> AsyncGenerator[int, None]:
     finally:
         await asyncio.sleep(0.01)
         log.append("closed")
-
-
-async def others() -> set[Any]:
-    return asyncio.all_tasks() - {asyncio.current_task()}
 
 
 # run
@@ -320,7 +316,7 @@ def test_what_a_generator_opens_it_can_close_across_its_items():
 
 
 @pytest.mark.parametrize("mode", ["close", "break", "garbage"])
-def test_stopping_early_closes_the_generator_before_control_returns(mode: str):
+def test_stopping_early_closes_the_generator_before_control_returns(mode: str, left_over: LeftOver):
     log: list[object] = []
     items = sync.iterate(numbers(3, log))
     if mode == "break":
@@ -333,7 +329,7 @@ def test_stopping_early_closes_the_generator_before_control_returns(mode: str):
         next(items)
         del items
     assert log[-1] == "closed"
-    assert sync.run(others()) == set()
+    assert left_over() == set()
 
 
 def test_clean_up_that_blocks_runs_in_the_thread_that_closes():

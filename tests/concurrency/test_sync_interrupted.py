@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from adk_nb import sync
+from tests.concurrency.conftest import LeftOver
 from tests.support.own_process import pause_before_signal, script
 
 
@@ -37,10 +38,6 @@ def sleep_after(started: threading.Event) -> Callable[[], None]:
     return sleep
 
 
-async def other_tasks() -> set[Any]:
-    return asyncio.all_tasks() - {asyncio.current_task()}
-
-
 @contextmanager
 def ctrl_c(*moments: threading.Event) -> Generator[None, None, None]:
     """A real SIGINT at each moment; KeyboardInterrupt must end the block before its work would end by itself."""
@@ -61,7 +58,7 @@ def ctrl_c(*moments: threading.Event) -> Generator[None, None, None]:
     sender.join(30)
 
 
-def test_ctrl_c_cancels_awaiting_work_and_waits_for_its_clean_up():
+def test_ctrl_c_cancels_awaiting_work_and_waits_for_its_clean_up(left_over: LeftOver):
     texts: list[object] = []
     started = threading.Event()
 
@@ -76,12 +73,12 @@ def test_ctrl_c_cancels_awaiting_work_and_waits_for_its_clean_up():
     with ctrl_c(started):
         sync.run(work())
     assert texts == ["cleaned up"]
-    assert sync.run(other_tasks()) == set()
+    assert left_over() == set()
 
 
 @pytest.mark.parametrize("kind", ["sleeps", "is busy"])
 @pytest.mark.parametrize("door", ["run", "iterate"])
-def test_ctrl_c_stops_a_blocking_tool_and_cancels_its_run_once(kind: str, door: str):
+def test_ctrl_c_stops_a_blocking_tool_and_cancels_its_run_once(kind: str, door: str, left_over: LeftOver):
     log: list[object] = []
     started = threading.Event()
 
@@ -101,7 +98,7 @@ def test_ctrl_c_stops_a_blocking_tool_and_cancels_its_run_once(kind: str, door: 
         else:
             list(sync.iterate(items()))
     assert log == ["cleaned up"]
-    assert sync.run(other_tasks()) == set()
+    assert left_over() == set()
     assert sync.run(sync.blocking(threading.get_ident)) == threading.get_ident()
 
 
@@ -121,7 +118,7 @@ def test_a_second_ctrl_c_breaks_the_wait_for_work_that_does_not_let_go():
     release.set()
 
 
-def test_ctrl_c_before_the_task_could_start_does_not_wait_for_a_second_one():
+def test_ctrl_c_before_the_task_could_start_does_not_wait_for_a_second_one(left_over: LeftOver):
     start_event, release = threading.Event(), threading.Event()
     started: list[str] = []
 
@@ -136,10 +133,10 @@ def test_ctrl_c_before_the_task_could_start_does_not_wait_for_a_second_one():
     with ctrl_c(start_event):
         sync.run(work())
     assert started == []
-    assert sync.run(other_tasks()) == set()
+    assert left_over() == set()
 
 
-def test_ctrl_c_in_a_nested_run_ends_both():
+def test_ctrl_c_in_a_nested_run_ends_both(left_over: LeftOver):
     log: list[object] = []
     started = threading.Event()
 
@@ -149,11 +146,11 @@ def test_ctrl_c_in_a_nested_run_ends_both():
     with ctrl_c(started):
         sync.run(blocked_in(tool, log))
     assert log == ["cleaned up", "cleaned up"]
-    assert sync.run(other_tasks()) == set()
+    assert left_over() == set()
 
 
 @pytest.mark.parametrize("leaf", ["awaits", "blocks"])
-def test_ctrl_c_reaches_work_that_an_async_tool_waits_for_on_the_background_loop(leaf: str):
+def test_ctrl_c_reaches_work_that_an_async_tool_waits_for_on_the_background_loop(leaf: str, left_over: LeftOver):
     texts: list[object] = []
     started = threading.Event()
 
@@ -175,10 +172,10 @@ def test_ctrl_c_reaches_work_that_an_async_tool_waits_for_on_the_background_loop
     with ctrl_c(started):
         sync.run(tool())
     assert texts == ["cleaned up", "tool cleaned up"]
-    assert sync.run(other_tasks()) == set()
+    assert left_over() == set()
 
 
-def test_ctrl_c_is_not_lost_on_work_that_begins_while_the_background_loop_is_held():
+def test_ctrl_c_is_not_lost_on_work_that_begins_while_the_background_loop_is_held(left_over: LeftOver):
     started = threading.Event()
 
     async def tool() -> None:
@@ -188,7 +185,7 @@ def test_ctrl_c_is_not_lost_on_work_that_begins_while_the_background_loop_is_hel
 
     with ctrl_c(started):
         sync.run(tool())
-    assert sync.run(other_tasks()) == set()
+    assert left_over() == set()
 
 
 def test_clean_up_after_ctrl_c_may_run_work_of_its_own():
@@ -283,7 +280,7 @@ async def last_of(items: AsyncGenerator[int, None]) -> int:
 
 @pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")  # a Ctrl-C before the first line of ours
 @pytest.mark.parametrize("door", ["run", "iterate"])
-def test_ctrl_c_at_any_line_of_ours_leaves_nothing_running(door: str):
+def test_ctrl_c_at_any_line_of_ours_leaves_nothing_running(door: str, left_over: LeftOver):
     doors: dict[str, Callable[[], object]] = {
         "run": lambda: sync.run(last_of(a_bit_of_everything())),
         "iterate": lambda: list(sync.iterate(a_bit_of_everything())),
@@ -292,7 +289,7 @@ def test_ctrl_c_at_any_line_of_ours_leaves_nothing_running(door: str):
     for seconds in at_every_line(doors[door]):
         tried += 1
         assert seconds < 15
-        assert sync.run(other_tasks()) == set()
+        assert left_over() == set()
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert tried > 40
 
@@ -329,7 +326,7 @@ def test_ctrl_c_that_stops_the_blocking_work_of_a_started_run_cancels_the_run():
 
 
 @pytest.mark.parametrize("kind", ["awaits", "sleeps", "is busy"])
-def test_ctrl_c_stops_awaited_work(kind: str):
+def test_ctrl_c_stops_awaited_work(kind: str, left_over: LeftOver):
     started = threading.Event()
     texts: list[object] = []
 
@@ -354,7 +351,7 @@ def test_ctrl_c_stops_awaited_work(kind: str):
     with ctrl_c(started):
         asyncio.run(cell())
     assert texts == ["cleaned up"]
-    assert sync.run(other_tasks()) == set()
+    assert left_over() == set()
     assert asyncio.run(sync.arun(asyncio.sleep(0, result=1))) == 1
 
 

@@ -83,7 +83,8 @@ def test_an_installed_package_adds_a_magic_a_setting_an_option_and_a_panel(tmp_p
     assert "brief v1 → v2 (at-most +6 -5)" in said
     assert "tab: ['--of'] ['question', 'answer'] ['--at-most']" in said
     assert "panels: ['Events', 'Waterfall', 'State', 'Graph', 'Prompt', 'Artifacts', 'Words']" in said
-    assert "extension" not in said.partition("check")[2].partition("\nPython")[0]
+    rows = said.partition("\ncheck ")[2].partition("\nPython ")[0]
+    assert "model  " in rows and "extension" not in rows
     assert said.endswith("UsageError: Line magic function `%words` not found.\n")
 
 

@@ -107,6 +107,9 @@ class Service:
         if not self._closed.is_set():
             self._closed.set()
             self._http.shutdown()
+            for connection in list(self.connections):  # a client may have opened one and sent nothing on it
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RD)
             self._http.server_close()
             self._thread.join(30)
 
@@ -122,6 +125,14 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 5
     at: Service
+
+    def setup(self) -> None:
+        super().setup()
+        self.at.connections.add(self.connection)
+
+    def finish(self) -> None:
+        self.at.connections.discard(self.connection)
+        super().finish()
 
     def _do(self) -> None:
         url = urlsplit(self.path)
