@@ -60,6 +60,8 @@ class BaseAgent(BaseModel):
     wait_for_output: bool | None = None
     """As a node of a graph: the nodes after it run only if it has an output. None: True for a task or a chat."""
 
+    team_kind: ClassVar[str] = ""
+    """How it runs the agents under it: `sequential`, `parallel`, `loop` or `workflow`. Empty: it is no team."""
     runs_others: ClassVar[bool] = False
     """True: it decides when the agents under it run, so an answer to one of them starts this agent."""
     repeats: ClassVar[bool] = False

@@ -49,6 +49,7 @@ class LoopAgent(BaseAgent):
     a sub-agent waits for an answer, the pass continues there.
     """
 
+    team_kind: ClassVar[str] = "loop"
     runs_others: ClassVar[bool] = True
     repeats: ClassVar[bool] = True
     max_iterations: int | None = Field(default=None, ge=1)

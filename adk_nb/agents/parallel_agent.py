@@ -48,6 +48,7 @@ class ParallelAgent(BaseAgent):
     If one escalates, the others are stopped. If one waits for an answer, the others end first.
     """
 
+    team_kind: ClassVar[str] = "parallel"
     runs_others: ClassVar[bool] = True
     on_error: Literal["cancel", "continue"] = "cancel"
     """`cancel`: if one fails, the others are stopped, and the run ends with its error. `continue`: its error becomes an

@@ -20,6 +20,7 @@ class SequentialAgent(BaseAgent):
     has its turn until it calls `task_completed`, a tool that it gets for this.
     """
 
+    team_kind: ClassVar[str] = "sequential"
     runs_others: ClassVar[bool] = True
     stop_on_escalate: bool = False
     """End after an agent that escalates. False: only after one whose tool set `escalate` alone; the escalation of a

@@ -1,4 +1,4 @@
-"""Names of the function calls that request something from the user."""
+"""Names of the function calls by which events are recognized: requests to the user, and skills that were loaded."""
 
 APPROVAL_REQUEST = "adk_request_confirmation"
 """Name of the call that requests an approval, and of the response that answers it. Source: google-adk 2.13."""
@@ -11,3 +11,5 @@ NODE_APPROVAL = "wf_tool_confirmation:"
 """Prefix of the id of a request to approve a graph node. Source: google-adk 2.13."""
 CHOICE = "get_user_choice"
 """Name of the call with which a model lets the user choose an option. Source: google-adk 2.13."""
+LOAD_SKILL = "load_skill"
+"""Name of the call that loads a skill; a toolset may put a prefix before it. Source: google-adk 2.13."""

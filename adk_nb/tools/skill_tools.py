@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 from adk_nb import sync, types
 from adk_nb.concurrency.single_thread import IN_A_BROWSER
 from adk_nb.errors import InputError, closest
+from adk_nb.events.requests import LOAD_SKILL
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
@@ -26,7 +27,7 @@ from adk_nb.skills.catalog import ListedSkill, format_skills_as_xml
 from adk_nb.skills.models import Skill
 from adk_nb.tools.base_tool import BaseTool
 
-LIST_SKILLS, LOAD_SKILL, LOAD_SKILL_RESOURCE = "list_skills", "load_skill", "load_skill_resource"
+LIST_SKILLS, LOAD_SKILL_RESOURCE = "list_skills", "load_skill_resource"
 MAX_TEXT = 100_000
 """Characters of a file that a model gets."""
 _ATTACHED = "its content is shown once, after this result, and is not kept in the conversation"

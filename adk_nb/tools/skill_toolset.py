@@ -6,6 +6,7 @@ from enum import Enum
 
 from adk_nb import sync
 from adk_nb.errors import InputError
+from adk_nb.events.requests import LOAD_SKILL
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.skills.catalog import FixedSkills, SkillCatalog, format_skills_as_xml
@@ -14,7 +15,6 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate, on_toolset_failure
 from adk_nb.tools.skill_tools import (
     LIST_SKILLS,
-    LOAD_SKILL,
     LOAD_SKILL_RESOURCE,
     RUN_SKILL_SCRIPT,
     TIMEOUT,

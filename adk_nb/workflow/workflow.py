@@ -37,6 +37,7 @@ class Workflow(BaseAgent):
         WorkflowConfigurationError: The edges are not a graph that can run; the message names the edge, and the remedy.
     """
 
+    team_kind: ClassVar[str] = "workflow"
     runs_others: ClassVar[bool] = True
     is_tool: ClassVar[bool] = True
     edges: list[Any]

@@ -3,7 +3,7 @@
 import pytest
 
 from adk_nb.models.scripted_llm import ScriptedLlm
-from adk_nb.notebook.cells.team_cell import chosen_route
+from adk_nb.notebook.cells.workflow_cell import chosen_route
 from adk_nb.workflow import JoinNode, Workflow
 from tests.notebook.conftest import Shell
 from tests.notebook.test_kinds import agents, authors

@@ -2,12 +2,13 @@
 
 import difflib
 import hashlib
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.runtime.history import History
@@ -60,6 +61,8 @@ class AgentDefinition:
 
     name: str
     kind: Kind = "llm"
+    build: Callable[["AgentDefinition", Any], BaseAgent] | None = field(default=None, compare=False)
+    """Makes the agent, of the definition and the names of the notebook. None: as for a single agent or a team."""
     version: int = 1
     cell: int
     """n of `In[n]`."""

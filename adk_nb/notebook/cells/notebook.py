@@ -200,7 +200,7 @@ class Notebook(Names):
     def _build(self, definition: AgentDefinition, template: Template | None) -> BaseAgent:
         members = self._current_members(definition)
         if definition.kind != "llm":
-            agent = team_cell.build(definition, self)
+            agent = (definition.build or team_cell.build)(definition, self)
             self._members[definition.name] = members
             return agent
         fields: dict[str, Any] = {name: field.value for name, field in definition.fields.items()}

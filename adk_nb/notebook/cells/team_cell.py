@@ -1,30 +1,22 @@
-"""Teams and graphs of cells: their grammar, and the agents built of what the notebook has under those names."""
+"""Teams and graphs of cells: their grammar, and the teams built of what the notebook has under those names."""
 
 import ast
 import itertools
 import re
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn
 
+from adk_nb import agents
 from adk_nb.agents.base_agent import BaseAgent
-from adk_nb.agents.loop_agent import LoopAgent
-from adk_nb.agents.parallel_agent import ParallelAgent
-from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, WorkflowConfigurationError, closest
 from adk_nb.events.event import Event
 from adk_nb.expression import Expression
 from adk_nb.notebook.cells.definitions import AgentDefinition
 from adk_nb.notebook.cells.names import Names
-from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.workflow.agent_node import AgentNode
-from adk_nb.workflow.base_node import BaseNode, JoinNode
-from adk_nb.workflow.function_node import FunctionNode
-from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, Edge, Route
-from adk_nb.workflow.node_like import build_node
-from adk_nb.workflow.workflow import Workflow
+from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, Route
 
 _NAME = re.compile(r"[^\W\d]\w*")
 _UNTIL = re.compile(r"^[ \t]*until[ \t]*:(.*)$", re.MULTILINE)
@@ -66,10 +58,10 @@ def parse_edges(definition: AgentDefinition) -> list[CellEdge]:
     edges: list[CellEdge] = []
     for number, text in enumerate(definition.instruction.split("\n"), 2):
         if line := text.partition("#")[0].strip():
-            location = _location(definition, number)
+            location = location_of(definition, number)
             for (starts, _), (ends, routes) in itertools.pairwise(_parse_chain(line, location)):
                 if routes and len(starts) > 1:
-                    _refuse(location, f"a route is chosen by one node; write {starts[0]} -[...]-> {ends[0]} alone")
+                    refuse(location, f"a route is chosen by one node; write {starts[0]} -[...]-> {ends[0]} alone")
                 edges.append(CellEdge(starts, ends, routes, number))
     return edges
 
@@ -87,7 +79,7 @@ def member_names(definition: AgentDefinition, names: Names) -> tuple[str, ...]:
         for edge in parse_edges(definition):
             for name in (*edge.starts, *edge.ends):
                 if name not in (START, END):
-                    members.setdefault(name, _location(definition, edge.line))
+                    members.setdefault(name, location_of(definition, edge.line))
     elif definition.kind == "llm":
         members = dict.fromkeys(definition.members, f"%%agent {definition.name} --sub")
     else:
@@ -116,11 +108,13 @@ def condition_of(definition: AgentDefinition) -> str | None:
     return match[1].strip() if match else None
 
 
-def _location(definition: AgentDefinition, line: int) -> str:
+def location_of(definition: AgentDefinition, line: int) -> str:
+    """`In[3] line 2`."""
     return f"In[{definition.cell}] line {line}"
 
 
-def _refuse(location: str, fault: str) -> NoReturn:
+def refuse(location: str, fault: str) -> NoReturn:
+    """Raise the error of a line that is no edge."""
     raise WorkflowConfigurationError(f"{location}: {fault}")
 
 
@@ -132,7 +126,7 @@ def _parse_chain(line: str, location: str) -> list[tuple[tuple[str, ...], tuple[
         is_arrow = token["arrow"] is not None
         if token["unknown"] or is_arrow is not (routes is None):
             expected = "an arrow" if routes is None else "a name"
-            _refuse(location, f"expected {expected}, got {token.group()!r}; {_SYNTAX}")
+            refuse(location, f"expected {expected}, got {token.group()!r}; {_SYNTAX}")
         if is_arrow:
             routes = _parse_routes(token["routes"], location)
         else:
@@ -141,18 +135,18 @@ def _parse_chain(line: str, location: str) -> list[tuple[tuple[str, ...], tuple[
                 names = [name.strip() for name in token["set"].split(",")]
                 for name in names:
                     if not name.isidentifier():
-                        _refuse(location, f"({token['set']}) is not a set of names; write (draft, review)")
+                        refuse(location, f"({token['set']}) is not a set of names; write (draft, review)")
                     if names.count(name) > 1:
-                        _refuse(location, f"{name} is in the brackets twice; leave one out")
+                        refuse(location, f"{name} is in the brackets twice; leave one out")
                     if name in (START, END):
-                        _refuse(location, f"{name} stands alone and not in brackets")
+                        refuse(location, f"{name} stands alone and not in brackets")
             chain.append((tuple(names), routes or ()))
             routes = None
     if routes is not None:
-        _refuse(location, f"nothing follows the last arrow; write a name behind it, or {END}")
+        refuse(location, f"nothing follows the last arrow; write a name behind it, or {END}")
     if len(chain) == 1:
         example = f"{line} -> draft" if line == START else f"{START} -> {line}"
-        _refuse(location, f"{line} is not an edge; write where it leads, as {example}")
+        refuse(location, f"{line} is not an edge; write where it leads, as {example}")
     return chain
 
 
@@ -162,13 +156,13 @@ def _parse_routes(text: str | None, location: str) -> tuple[Route, ...]:
     names = [name.strip() for name in text.split(",")]
     for name in names:
         if not name:
-            _refuse(location, "the route is empty; write its name, as -[ok]->, or -[*]-> for any other")
+            refuse(location, "the route is empty; write its name, as -[ok]->, or -[*]-> for any other")
         if name == "*" and len(names) > 1:
-            _refuse(location, "* is any other route and stands alone: -[*]->")
+            refuse(location, "* is any other route and stands alone: -[*]->")
         if name.lower() in _LIKE_DEFAULT:
-            _refuse(location, f"any other route is written -[*]->; a route named {name} is quoted: -['{name}']->")
+            refuse(location, f"any other route is written -[*]->; a route named {name} is quoted: -['{name}']->")
         if "|" in name and name[0] not in "'\"":
-            _refuse(location, f"commas stand between routes: -[{name.replace('|', ', ')}]->")
+            refuse(location, f"commas stand between routes: -[{name.replace('|', ', ')}]->")
     routes: list[Route] = []
     for name in names:
         value = name
@@ -184,7 +178,7 @@ def _team_members(definition: AgentDefinition) -> dict[str, str]:
     members: dict[str, str] = {}
     has_condition = False
     for number, text in enumerate(definition.instruction.split("\n"), 2):
-        location = _location(definition, number)
+        location = location_of(definition, number)
         if condition := _UNTIL.match(text):
             if definition.kind != "loop":
                 raise InputError(
@@ -267,95 +261,21 @@ def missing_member(name: str, team: str, agents: Sequence[str], *, is_graph: boo
 
 
 def build(definition: AgentDefinition, names: Names) -> BaseAgent:
-    """The team or workflow of a cell, with copies of its members as they are now.
+    """The team of a cell, with copies of its members as they are now.
 
     Raises:
         UserError: They cannot be put together.
     """
-    if definition.kind != "workflow":
-        fields: dict[str, Any] = {"name": definition.name, "description": definition.description}
-        fields["sub_agents"] = clone_members(definition, names)
-        if definition.kind == "parallel":
-            return ParallelAgent(**fields)
-        if definition.kind == "sequential":
-            return SequentialAgent(**fields)
-        return LoopAgent(max_iterations=definition.max_iterations, exit_condition=condition_of(definition), **fields)
-    cell_edges = parse_edges(definition)
-    if not any(START in edge.starts and END not in edge.ends for edge in cell_edges):
-        example = f"{START} -> {next(iter(definition.members), 'draft')}"
-        _refuse(_location(definition, 2), f"no edge leads from {START} to a node; write {example}")
-    nodes: dict[str, BaseNode] = {}
-    for name in definition.members:
-        member = names.node_like(name)
-        member = Placeholder(name=name) if member is None else member
-        node = build_node(member)
-        if node.name != name:
-            node = build_node(member, name=name)
-        leaving = [edge for edge in cell_edges if name in edge.starts]
-        routes = [route for edge in leaving for route in edge.routes if route != DEFAULT_ROUTE]
-        if routes and isinstance(node, AgentNode) and not node.agent.runs_others:
-            node = _RoutingAgent(**{field: getattr(node, field) for field in AgentNode.model_fields}, routes=routes)
-        elif routes and type(node) is FunctionNode:
-            fields = {field: getattr(node, field) for field in FunctionNode.model_fields}
-            node = _RoutingFunction(**fields, routes=routes)
-        nodes[name] = node
-    joins: dict[tuple[str, ...], JoinNode] = {}
-    edges: list[Edge] = []
-    for edge in cell_edges:
-        start = nodes.get(edge.starts[0], edge.starts[0])
-        if edge.is_join and not (start := joins.get(edge.starts)):
-            start = joins[edge.starts] = JoinNode(name=f"join_{'_'.join(edge.starts)}")
-            edges += [Edge(from_node=nodes[name], to_node=start) for name in edge.starts]
-        route = list(edge.routes) if len(edge.routes) > 1 else next(iter(edge.routes), None)
-        edges += [Edge(from_node=start, to_node=nodes.get(end, end), route=route) for end in edge.ends]
-    try:
-        return Workflow(
-            name=definition.name,
-            description=definition.description,
-            edges=edges,
-            max_concurrency=definition.max_concurrency,
-        )
-    except WorkflowConfigurationError as error:
-        raise WorkflowConfigurationError(f"In[{definition.cell}]: {error}") from None
+    fields: dict[str, Any] = {"name": definition.name, "description": definition.description}
+    fields["sub_agents"] = clone_members(definition, names)
+    if definition.kind == "parallel":
+        return agents.ParallelAgent(**fields)
+    if definition.kind == "sequential":
+        return agents.SequentialAgent(**fields)
+    return agents.LoopAgent(max_iterations=definition.max_iterations, exit_condition=condition_of(definition), **fields)
 
 
 def clone_members(definition: AgentDefinition, names: Names) -> list[BaseAgent]:
     """Copies of the members as they are now, so that one agent may be under several."""
     agents = names.agent_names
     return [names.agent(name).clone() if name in agents else Placeholder(name=name) for name in definition.members]
-
-
-class _RoutingFunction(FunctionNode):
-    """A function with routes behind it: it takes the route that it returns."""
-
-    routes: list[Any]
-
-    async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
-        async with aclosing(super()._run_impl(ctx=ctx, node_input=node_input)) as values:
-            async for value in values:
-                if ctx.route is None and any(type(value) is type(route) and value == route for route in self.routes):
-                    ctx.route = value
-                yield value
-
-
-class _RoutingAgent(AgentNode):
-    """An agent with routes behind it: it takes the route that its answer names."""
-
-    routes: list[Any]
-
-    async def _run_impl(self, *, ctx: Context, node_input: Any) -> AsyncGenerator[Any, None]:
-        async with aclosing(super()._run_impl(ctx=ctx, node_input=node_input)) as events:
-            async for event in events:
-                if isinstance(event, Event) and event.actions.route is None and event.is_answer():
-                    event.actions.route = chosen_route(event.text, self.routes)
-                yield event
-
-
-def chosen_route(answer: str, routes: Sequence[Route]) -> Route | None:
-    """The route that equals an answer, or else the only one that it contains as a word; case does not matter."""
-    text = answer.strip().strip(".!*\"'` ").casefold()
-    for route in routes:
-        if text == str(route).casefold():
-            return route
-    matches = [route for route in dict.fromkeys(routes) if re.search(rf"\b{re.escape(str(route))}\b", answer, re.I)]
-    return matches[0] if len(matches) == 1 else None

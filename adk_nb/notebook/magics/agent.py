@@ -1,4 +1,4 @@
-"""`%%agent` and `%%workflow`: define an agent. `%agents`: list, draw or remove agents."""
+"""`%%agent`: define an agent. `%agents`: list, draw or remove agents."""
 
 import argparse
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import AgentOption, Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, Output, as_json, table, text
 from adk_nb.notebook.registry import resolve
-from adk_nb.notebook.view.drawing import drawing_of, kind_of, tree_of
+from adk_nb.notebook.view.drawing import drawing_of, tree_of
 from adk_nb.notebook.view.panels.graph import drawn
 from adk_nb.notebook.view.panels.graph import picture as picture_of
 from adk_nb.notebook.view.writers import html
@@ -96,30 +96,6 @@ AGENT = Grammar(
     surplus_hint="the name is one word; write the instruction below the line",
 )
 
-WORKFLOW = Grammar(
-    "workflow",
-    "Define a workflow: write its graph below the line, one edge or chain per line. Names are those of agents, tools"
-    " and functions of this notebook; later cells may define them.",
-    cells=True,
-    body="edges",
-    examples=[
-        "%%workflow write\n# a function gets the output of the node before it in its parameter node_input\n"
-        "START -> draft -> review\nreview -[revise]-> draft\nreview -[ok]-> END",
-        "%%workflow ask_all\n# both at once; sum_up gets both answers\nSTART -> (weather, news) -> sum_up",
-        "%%workflow triage\nSTART -> sort\n# the answer of agent sort is the route; of a function, its result"
-        " or Event(route=...); * is any other\n"
-        "sort -[bug, crash]-> engineer\nsort -[*]-> clerk",
-    ],
-    arguments=[Argument("NAME", "a Python name; the variable of that name holds the workflow", needed=True)],
-    options=[
-        Option("--description TEXT", "its purpose, for agents that choose between others"),
-        Option("--max-concurrency N", "limit of nodes that run at the same time", convert=values.positive_integer),
-        Option("--root", "make it the agent for %chat lines that name none"),
-        REPLACE_OPTION,
-    ],
-    twin='Workflow(name="write", edges=[("START", draft, review), (review, {"revise": draft, "ok": "END"})])',
-)
-
 _BOOLEANS = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 _HINTS = {"name": "write the name after %%agent", "instruction": "write the instruction below the second ---"}
 """Keys that a front matter cannot have -> where to write them."""
@@ -131,7 +107,7 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
     Raises:
         UserError: The cell is wrong; nothing was changed.
     """
-    args, body, note = _parse(AGENT, line, cell)
+    args, body, note = parse(AGENT, line, cell)
     kind, notebook = args.kind or "llm", host.notebook
     is_llm = kind == "llm"
     if not is_llm:
@@ -159,7 +135,7 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
         fields=_fields(args, notebook.variables),
         source=f"%%agent {line}\n{cell or ''}".rstrip(),
     )
-    return _define(host, definition, args, note, has_picture=bool(definition.members) or not is_llm)
+    return define(host, definition, args, note, has_picture=bool(definition.members) or not is_llm)
 
 
 def _added_values(host: Host, args: Any) -> dict[str, AddedValue]:
@@ -176,31 +152,15 @@ def _added_values(host: Host, args: Any) -> dict[str, AddedValue]:
     return added
 
 
-def workflow(host: Host, line: str, cell: str | None) -> Any:
-    """Define the graph of a cell. Raises as `agent`."""
-    args, body, note = _parse(WORKFLOW, line, cell)
-    if not body.strip():
-        raise InputError(f"%%workflow {args.name} has no edges; write START -> draft below the line")
-    definition = AgentDefinition(
-        name=args.name,
-        kind="workflow",
-        cell=host.cell_number,
-        instruction=body.rstrip(),
-        description=args.description or "",
-        max_concurrency=args.max_concurrency,
-        source=f"%%workflow {line}\n{cell or ''}".rstrip(),
-    )
-    return _define(host, definition, args, note, has_picture=True)
-
-
-def _define(host: Host, definition: AgentDefinition, args: Any, note: str, *, has_picture: bool) -> Any:
+def define(host: Host, definition: AgentDefinition, args: Any, note: str, *, has_picture: bool) -> Any:
+    """Define the agent of a cell; returns the report, with its drawing."""
     lines = [*host.notebook.define_agent(definition, root=args.root, replace=args.replace), note]
     if args.silent:  # drawing would build the team
         return None
     return picture(host.notebook, definition.name, *filter(None, lines)) if has_picture else text(*lines)
 
 
-def _parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, str]:
+def parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, str]:
     """Return the line merged with the front matter, the text below it, and a note."""
     try:
         args = grammar.parse(line, cell)
@@ -348,7 +308,7 @@ def _facts(notebook: Notebook, name: str) -> dict[str, Any]:
     definition = notebook.definitions.get(name) if notebook.is_of_its_cell(name) else None
     tools = list(definition.tools) if definition else [_tool_name(tool) for tool in getattr(agent, "tools", [])]
     members = definition.members if definition and definition.members else [sub.name for sub in agent.sub_agents]
-    kind = kind_of(agent)
+    kind = agent.team_kind
     names = [item.option.name for item in AGENT.added]
     added: Mapping[str, AddedValue] = definition.options if definition else {}
     return {

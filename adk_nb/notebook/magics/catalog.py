@@ -7,7 +7,7 @@ from adk_nb.errors import UserError
 from adk_nb.notebook.magics.grammar import Grammar
 from adk_nb.notebook.registry import CORE_MAGICS, registry
 
-_SHARED_FILES = {"agents": "agent", "workflow": "agent", "tools": "tool", "rewind": "session"}
+_SHARED_FILES = {"agents": "agent", "tools": "tool", "rewind": "session"}
 
 
 def _module(name: str) -> Any:

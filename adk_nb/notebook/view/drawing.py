@@ -3,24 +3,18 @@
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
+from adk_nb import agents, workflow
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.agents.loop_agent import LoopAgent
-from adk_nb.agents.parallel_agent import ParallelAgent
-from adk_nb.agents.sequential_agent import SequentialAgent
 from adk_nb.events.requests import INPUT_REQUEST
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.tools.agent_tool import AgentTool
-from adk_nb.workflow.agent_node import AgentNode
 from adk_nb.workflow.base_node import BaseNode, JoinNode
-from adk_nb.workflow.function_node import FunctionNode
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END, START, NamedEdge
 from adk_nb.workflow.node_context import ParallelWorker
-from adk_nb.workflow.tool_node import ToolNode
-from adk_nb.workflow.workflow import Workflow
 
 Kind = Literal["agent", "team", "function", "tool", "join", "end"]
 _LABEL = 40
@@ -29,12 +23,6 @@ _CALLED = ("single_turn", "task")
 """Modes of agents that are called as tools; to others an agent transfers."""
 _MOST_TOOLS = 6
 _MOST_NODES = 200
-_TEAMS: dict[type[BaseAgent], str] = {
-    SequentialAgent: "sequential",
-    ParallelAgent: "parallel",
-    LoopAgent: "loop",
-    Workflow: "workflow",
-}
 
 
 @dataclass(frozen=True)
@@ -136,7 +124,7 @@ def drawing_of(agent: BaseAgent) -> Drawing:
     """The drawing of `agent`, with its sub-agents or nodes."""
     drawing = Drawing(title=one_line(agent.name, _LABEL))
     drawer = _Drawer()
-    if isinstance(agent, Workflow):
+    if _is_graph(agent):
         drawer.draw_graph(agent, drawing)
     else:
         drawer.draw(agent, drawing)
@@ -151,7 +139,7 @@ class _Drawer:
 
     def draw(self, agent: BaseAgent, drawing: Drawing) -> str:
         """Add an agent and its sub-agents; returns its key."""
-        if kind_of(agent):
+        if agent.team_kind:
             return self._add(_agent_node(agent), drawing, self._inside(agent))
         tools = [tool.agent for tool in getattr(agent, "tools", ()) if isinstance(tool, AgentTool)]
         called = [
@@ -167,15 +155,15 @@ class _Drawer:
             drawing.lines.append(Line(key, end, "calls" if calls else "", may=True))
         return key
 
-    def draw_graph(self, workflow: Workflow, drawing: Drawing) -> None:
+    def draw_graph(self, agent: "workflow.Workflow", drawing: Drawing) -> None:
         """Add the nodes and edges of a workflow."""
-        graph, drawing.kind = workflow.graph, "workflow"
+        graph, drawing.kind = agent.graph, "workflow"
         ends = [END] if graph.edges_to_end else []
         keys = {name: self._key(name) for name in (START, *graph.nodes, *ends)}
         for name, key in keys.items():
             node = graph.nodes.get(name)
-            agent = node.agent if isinstance(node, AgentNode) else None
-            inside = self._inside(agent) if agent and kind_of(agent) else None
+            member = node.agent if isinstance(node, workflow.AgentNode) else None
+            inside = self._inside(member) if member and member.team_kind else None
             drawn = _node_of(name, node) if node else Node(name, name, "end", name=name)
             drawing.nodes[key] = replace(drawn, key=key, inside=inside)
         for edges in (*graph.edges_from.values(), *graph.edges_to_end.values()):
@@ -183,8 +171,8 @@ class _Drawer:
                 drawing.lines.append(Line(keys[edge.start], keys[edge.end], label, edge.routes))
 
     def _inside(self, agent: BaseAgent) -> Drawing:
-        inside = Drawing(one_line(agent.name, _LABEL), kind=kind_of(agent))
-        if isinstance(agent, Workflow):
+        inside = Drawing(one_line(agent.name, _LABEL), kind=agent.team_kind)
+        if _is_graph(agent):
             self.draw_graph(agent, inside)
             return inside
         members = [self.draw(member, inside) for member in agent.sub_agents]
@@ -221,15 +209,15 @@ def _joined(edges: Iterable[NamedEdge]) -> Iterator[tuple[NamedEdge, str]]:
 
 def _node_of(name: str, node: BaseNode) -> Node:
     label = one_line(name, _LABEL)
-    if isinstance(node, AgentNode):
+    if isinstance(node, workflow.AgentNode):
         inner = _agent_node(node.agent)
         return Node(name, label, inner.kind, inner.note, inner.tools, name)
     if isinstance(node, ParallelWorker):
         inner = _node_of(name, node.worker)
         return Node(name, label, inner.kind, f"{inner.note}, for each item".removeprefix(", "), inner.tools, name)
     kinds: dict[type[BaseNode], tuple[Kind, str]] = {
-        FunctionNode: ("function", "function"),
-        ToolNode: ("tool", "tool"),
+        workflow.FunctionNode: ("function", "function"),
+        workflow.ToolNode: ("tool", "tool"),
         JoinNode: ("join", "waits for all"),
     }
     kind, note = next((kinds[cls] for cls in type(node).__mro__ if cls in kinds), ("function", ""))
@@ -240,20 +228,19 @@ def _node_of(name: str, node: BaseNode) -> Node:
 
 def _agent_node(agent: BaseAgent) -> Node:
     label = one_line(agent.name, _LABEL)
-    if kind := kind_of(agent):
+    if kind := agent.team_kind:
         facts = [kind]
-        if isinstance(agent, LoopAgent) and agent.max_iterations:
+        if isinstance(agent, agents.LoopAgent) and agent.max_iterations:
             facts.append(f"at most {agent.max_iterations} times")
-        if isinstance(agent, LoopAgent) and (condition := agent.exit_condition):
+        if isinstance(agent, agents.LoopAgent) and (condition := agent.exit_condition):
             text = condition if isinstance(condition, str) else getattr(condition, "__name__", "a function says so")
             facts.append(f"until {one_line(text, _LABEL)}")
         return Node(agent.name, label, "team", ", ".join(facts), name=agent.name)
     return Node(agent.name, label, "agent", _model(agent), tuple(_tools(agent)), agent.name)
 
 
-def kind_of(agent: BaseAgent) -> str:
-    """The kind of team; empty for an agent that is no team."""
-    return next((kind for cls, kind in _TEAMS.items() if isinstance(agent, cls)), "")
+def _is_graph(agent: BaseAgent) -> TypeGuard["workflow.Workflow"]:
+    return agent.team_kind == "workflow"
 
 
 def _model(agent: BaseAgent) -> str:
@@ -300,7 +287,7 @@ def _tree(agent: BaseAgent, version: Callable[[str], str], more: str = "") -> It
     mark = f" {text}" if (text := version(agent.name)) else ""
     tools = f"  tools: {', '.join(node.tools)}" if node.tools else ""
     yield f"{node.label}{note}{mark}{tools}{more}"
-    if not isinstance(agent, Workflow):
+    if not _is_graph(agent):
         yield from _branches([list(_tree(member, version)) for member in agent.sub_agents])
         return
     graph, parts = agent.graph, list[list[str]]()
@@ -309,7 +296,7 @@ def _tree(agent: BaseAgent, version: Callable[[str], str], more: str = "") -> It
         arrows = ", ".join(f"{f'-[{label}]' if label else ''}-> {one_line(edge.end, _LABEL)}" for edge, label in edges)
         more = f" {arrows}" if arrows else ""
         node = graph.nodes.get(name)
-        if isinstance(node, AgentNode) and node.agent.name == name:
+        if isinstance(node, workflow.AgentNode) and node.agent.name == name:
             parts.append(list(_tree(node.agent, version, more)))
         elif node is None:
             parts.append([f"{START}{more}"])

@@ -8,6 +8,7 @@ from typing import Any, cast
 from adk_nb import mcp_results, types
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, ESCALATED
+from adk_nb.events.requests import LOAD_SKILL
 from adk_nb.flow.budget import MAX_COST
 from adk_nb.flow.loop import MAX_ITERATIONS
 from adk_nb.flow.model_call import NO_CONTENT
@@ -28,7 +29,6 @@ from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.interrupts import input_of
 from adk_nb.sessions.state import State
 from adk_nb.tools.media import with_references
-from adk_nb.tools.skill_tools import LOAD_SKILL
 
 WAITS = "waiting for you"
 

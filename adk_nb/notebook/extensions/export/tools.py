@@ -7,6 +7,7 @@ from typing import Any
 
 from adk_nb.code_executors.isolation import strictest
 from adk_nb.errors import InputError
+from adk_nb.events.requests import LOAD_SKILL
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolsetOrigin
 from adk_nb.notebook.extensions.export.scope import Keywords, Piece, Scope, call_code, is_data, list_code, text_code
 from adk_nb.skills.catalog import SkillCatalog
@@ -14,7 +15,7 @@ from adk_nb.tools.base_tool import effect_of
 from adk_nb.tools.conditions import argument_names
 from adk_nb.tools.function_tool import FunctionTool, name_of
 from adk_nb.tools.long_running_tool import LongRunningFunctionTool
-from adk_nb.tools.skill_tools import LOAD_SKILL, LOAD_SKILL_RESOURCE
+from adk_nb.tools.skill_tools import LOAD_SKILL_RESOURCE
 
 RENAMED_CODE = '''\
 def _named(function: Any, name: str, description: str) -> Any:
