@@ -12,15 +12,14 @@ from adk_nb.agents.team_agent import TeamAgent
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
-from adk_nb.flow.live.conversation import run_live, run_live_turn
+from adk_nb.flow import live
 from adk_nb.flow.loop import run_llm
 from adk_nb.flow.output import apply_and_report
 from adk_nb.flow.request import static_content
 from adk_nb.locations import warn
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.default_model import GEMINI_MODEL, default_model, model_of_code, set_default_model
-from adk_nb.models.recorded_llm import current_tap
-from adk_nb.models.registry import LLMRegistry
+from adk_nb.models.registry import LLMRegistry, current_tap
 from adk_nb.planners.base_planner import BasePlanner
 from adk_nb.runtime.context import ReadonlyContext
 from adk_nb.runtime.hooks import Hooks
@@ -31,7 +30,6 @@ from adk_nb.tools.base_toolset import BaseToolset, expand_toolsets
 from adk_nb.tools.finish_task_tool import FinishTaskTool
 from adk_nb.tools.foreign_tool import wrapper_template
 from adk_nb.tools.function_tool import FunctionTool
-from adk_nb.tools.google_search_tool import GoogleSearchTool, google_search
 from adk_nb.tools.shape import Shape
 from adk_nb.wire import LAZY
 
@@ -301,10 +299,10 @@ class LlmAgent(TeamAgent):
         return apply_and_report(ctx, self, event)
 
     def _run_async_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        return run_live_turn(ctx, self) if ctx.run_config.support_cfc else run_llm(ctx, self)
+        return live.run_live_turn(ctx, self) if ctx.run_config.support_cfc else run_llm(ctx, self)
 
     def _run_live_impl(self, ctx: InvocationContext) -> AsyncGenerator[Event, None]:
-        return run_live(ctx, self)
+        return live.run_live(ctx, self)
 
     def tools_now(self) -> list[BaseTool]:
         """`canonical_tools` without await: built once, and again when `tools` has changed.
@@ -387,7 +385,7 @@ def _wrapped(agent: LlmAgent, tools: Sequence[Any]) -> list[BaseTool | BaseTools
                 f"agent {agent.name!r}: {short_repr(candidate)} is not a tool; pass functions, or tools, or toolsets"
             )
         tool = candidate if isinstance(candidate, BaseTool) else FunctionTool(cast(Callable[..., Any], candidate))
-        if len(tools) > 1 and isinstance(tool, GoogleSearchTool) and tool.bypass_multi_tools_limit:
+        if len(tools) > 1 and tool.stands_alone:
             # Gemini refuses its search beside other tools: a nested agent searches, whose events show the sources.
             tool = AgentTool(_Searcher(agent, tool), stream_events=True)
         if tool.name in by_name:
@@ -402,9 +400,9 @@ class _Searcher(LlmAgent):
 
     _caller: LlmAgent = PrivateAttr()
 
-    def __init__(self, caller: LlmAgent, search: GoogleSearchTool) -> None:
+    def __init__(self, caller: LlmAgent, search: BaseTool) -> None:
         super().__init__(
-            name=f"{google_search.name}_agent",
+            name=f"{search.name}_agent",
             description="Searches the web with Google.",
             instruction="Search the web for what you are asked, and answer from what you find.",
             tools=[search],

@@ -13,7 +13,7 @@ from adk_nb.runtime import credentials
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.interrupts import Interrupt, WaitingCall
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
-from adk_nb.tools.auth import exchange, oauth
+from adk_nb.tools import auth
 
 
 async def authenticate(config: AuthConfig, context: Context) -> bool:
@@ -22,7 +22,7 @@ async def authenticate(config: AuthConfig, context: Context) -> bool:
     Raises:
         CredentialError: There is none, and the user could not supply one.
     """
-    context.auth_credential = await exchange.find_credential(config, context)
+    context.auth_credential = await auth.exchange.find_credential(config, context)
     if context.auth_credential is None:
         context.request_credential(config)
     return context.auth_credential is not None
@@ -57,8 +57,8 @@ async def request_credentials(
             if config.auth_scheme.type_.value in ("oauth2", "openIdConnect"):
                 raw_credential = config.raw_auth_credential
                 client = (raw_credential and raw_credential.oauth2) or OAuth2Auth()
-                pending = await oauth.start_authorization(config.auth_scheme, client)
-                exchanged = exchange.as_client_credential(config, pending)
+                pending = await auth.oauth.start_authorization(config.auth_scheme, client)
+                exchanged = auth.exchange.as_client_credential(config, pending)
                 config = config.model_copy(update={"exchanged_auth_credential": exchanged})
                 # The PKCE verifier must survive until the answer, outside of the stored event.
                 await Context(ctx).save_credential(_pending_config(request_id, config))
@@ -105,7 +105,7 @@ async def use_answer(ctx: InvocationContext, interrupt: Interrupt, response: Map
     finally:
         # An authorization code works once: after the first answer the pending half is useless.
         await context.save_credential(pending_config.model_copy(update={"exchanged_auth_credential": None}))
-    await exchange.store(config, credential, context)
+    await auth.exchange.store(config, credential, context)
     return None
 
 
@@ -119,5 +119,5 @@ async def _exchange(
     if client_credential is None and credential.oauth2.access_token is None:
         raise CredentialError("the stored half of this credential request is gone, for example after a kernel restart")
     client = (client_credential and client_credential.oauth2) or OAuth2Auth()
-    token = await oauth.token_for_answer(config.auth_scheme, client, credential.oauth2)
-    return exchange.as_credential(config, token)
+    token = await auth.oauth.token_for_answer(config.auth_scheme, client, credential.oauth2)
+    return auth.exchange.as_credential(config, token)

@@ -31,7 +31,7 @@ from adk_nb.runtime.open_calls import (
     unanswered_calls,
 )
 from adk_nb.runtime.open_sessions import catch_up, is_first_to_continue
-from adk_nb.tools.auth import exchange
+from adk_nb.tools import auth
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.fingerprint import fingerprint
 
@@ -257,7 +257,7 @@ async def _is_authenticated(toolset: BaseToolset, config: AuthConfig, context: C
     """False if the toolset lacks a credential that the user could supply."""
     credential = None
     try:
-        credential = await exchange.find_credential(config, context)
+        credential = await auth.exchange.find_credential(config, context)
         if credential is None:
             return False
         context.get_invocation_context().credential_by_key[config.credential_key] = credential
@@ -272,4 +272,4 @@ async def _is_authenticated(toolset: BaseToolset, config: AuthConfig, context: C
         return True
     else:
         return True
-    return await exchange.renew_credential(config, credential, context) is not None
+    return await auth.exchange.renew_credential(config, credential, context) is not None

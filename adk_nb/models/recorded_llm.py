@@ -1,18 +1,15 @@
-"""A model that records the answers of another one and replays them; and the tap that puts it in the place of models."""
+"""A model that records the answers of another one and replays them, in the place of models given by name."""
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Generator
-from contextlib import AbstractAsyncContextManager, aclosing, contextmanager
-from contextvars import ContextVar
-from functools import cache
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, aclosing
 from pathlib import Path
-from typing import Protocol
 
 from pydantic import Field, PrivateAttr
 
 from adk_nb import clock
-from adk_nb.errors import ConfigurationError, InputError, MissingKeyError, RecordingMismatchError
+from adk_nb.errors import ConfigurationError, MissingKeyError, RecordingMismatchError
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
 from adk_nb.models.base_llm_connection import BaseLlmConnection
 from adk_nb.models.cassette import Cassette, NormalizedRequest, Piece, Recording
@@ -209,86 +206,3 @@ class ReplayTap:
     def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
         """The model to call in place of `model`."""
         return model if isinstance(model, BaseLlm) else RecordedLlm(self._cassette, model=model, agent=agent)
-
-
-REPLAY_VARIABLE = "ADK_NB_REPLAY"
-REPLAY_MODES = ("auto", "record", "replay")
-"""Values of the variable for the cassette of a notebook."""
-
-
-class ModelTap(Protocol):
-    """Replaces the models of agents."""
-
-    def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
-        """The model to call instead of `model`, or of the model of that name (empty: the default), for an agent."""
-        ...
-
-
-_installed: list[ModelTap] = []
-"""Of the process, at most one: widgets and threads run agents outside of cells."""
-_turn_tap: ContextVar[ModelTap | None] = ContextVar("adk_nb_model_tap", default=None)
-
-
-def install_tap(tap: ModelTap | None) -> None:
-    """Install `tap` for this process; None: remove it."""
-    _installed[:] = [tap] if tap else []
-
-
-def current_tap() -> ModelTap | None:
-    """The tap of this turn, else that of the process."""
-    return _turn_tap.get() or (_installed[0] if _installed else None)
-
-
-@contextmanager
-def use_tap(tap: ModelTap) -> Generator[None]:
-    """Use `tap` in this block, and in the tasks that it starts."""
-    token = _turn_tap.set(tap)
-    try:
-        yield
-    finally:
-        _turn_tap.reset(token)
-
-
-def tap_of_environment() -> ModelTap | None:
-    """The tap of `ADK_NB_REPLAY`, or None.
-
-    Raises:
-        InputError: Its value is not a cassette.
-    """
-    cassette = replay_cassette()
-    return _replay_tap(cassette) if cassette else None
-
-
-def replay_cassette() -> Path | None:
-    """The cassette of `ADK_NB_REPLAY`; None if it is not set, empty, `off`, or a mode of the notebook's own cassette.
-
-    Raises:
-        InputError: Its value is a missing file, a notebook, or a mode outside of a notebook.
-    """
-    value = os.environ.get(REPLAY_VARIABLE, "").strip()
-    if value.lower() in ("", "off"):
-        return None
-    if value.lower() in REPLAY_MODES:
-        if current_tap() is not None:
-            return None
-        raise InputError(
-            f"{REPLAY_VARIABLE}={value} is for notebooks, and no notebook's cassette is in use; run %load_ext adk_nb, "
-            "or set it to the path of a cassette, or to off"
-        )
-    path = Path(value)
-    if not path.is_file():
-        raise InputError(
-            f"{REPLAY_VARIABLE} names {value!r}, which is not a file; set it to the path of a cassette, or to off"
-        )
-    if path.suffix == ".ipynb":
-        raise InputError(
-            f"{REPLAY_VARIABLE} names the notebook {value!r}; set it to replay, to use each notebook's own recordings, "
-            "or to the path of a cassette"
-        )
-    return path
-
-
-@cache
-def _replay_tap(cassette: Path) -> ModelTap:
-    """One tap for all models of this process: equal requests of several models share the recorded order."""
-    return ReplayTap(cassette)

@@ -1,15 +1,20 @@
-"""The registry of model classes by model name; a class is imported when a name first needs it."""
+"""The model behind a name: its class, imported when a name first needs it, or the tap that takes its place."""
 
 import importlib
+import os
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
-from typing import cast
+from pathlib import Path
+from typing import Protocol, cast
 
-from adk_nb.errors import ModelNotFoundError, closest
+from adk_nb.errors import InputError, ModelNotFoundError, closest
+from adk_nb.lazy import late
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.http_address import api_url, guess_url, public_url
-from adk_nb.models.recorded_llm import tap_of_environment
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI, Vendor
 
 
@@ -141,3 +146,89 @@ def _entry_of(model: str) -> tuple[_Entry, str]:
         names.append(address if address.count("/") > 2 else f"{address}/v1")
     hint = "" if closest(model, names) else _hint(model)
     raise ModelNotFoundError("model", model, names, hint=hint)
+
+
+# ---- in place of models
+
+_late = late({"ReplayTap": "adk_nb.models.recorded_llm"})
+REPLAY_VARIABLE = "ADK_NB_REPLAY"
+REPLAY_MODES = ("auto", "record", "replay")
+"""Values of the variable for the cassette of a notebook."""
+
+
+class ModelTap(Protocol):
+    """Replaces the models of agents."""
+
+    def model(self, model: str | BaseLlm, agent: str = "", /) -> BaseLlm:
+        """The model to call instead of `model`, or of the model of that name (empty: the default), for an agent."""
+        ...
+
+
+_installed: list[ModelTap] = []
+"""Of the process, at most one: widgets and threads run agents outside of cells."""
+_turn_tap: ContextVar[ModelTap | None] = ContextVar("adk_nb_model_tap", default=None)
+
+
+def install_tap(tap: ModelTap | None) -> None:
+    """Install `tap` for this process; None: remove it."""
+    _installed[:] = [tap] if tap else []
+
+
+def current_tap() -> ModelTap | None:
+    """The tap of this turn, else that of the process."""
+    return _turn_tap.get() or (_installed[0] if _installed else None)
+
+
+@contextmanager
+def use_tap(tap: ModelTap) -> Generator[None]:
+    """Use `tap` in this block, and in the tasks that it starts."""
+    token = _turn_tap.set(tap)
+    try:
+        yield
+    finally:
+        _turn_tap.reset(token)
+
+
+def tap_of_environment() -> ModelTap | None:
+    """The tap of `ADK_NB_REPLAY`, or None.
+
+    Raises:
+        InputError: Its value is not a cassette.
+    """
+    cassette = replay_cassette()
+    return _replay_tap(cassette) if cassette else None
+
+
+def replay_cassette() -> Path | None:
+    """The cassette of `ADK_NB_REPLAY`; None if it is not set, empty, `off`, or a mode of the notebook's own cassette.
+
+    Raises:
+        InputError: Its value is a missing file, a notebook, or a mode outside of a notebook.
+    """
+    value = os.environ.get(REPLAY_VARIABLE, "").strip()
+    if value.lower() in ("", "off"):
+        return None
+    if value.lower() in REPLAY_MODES:
+        if current_tap() is not None:
+            return None
+        raise InputError(
+            f"{REPLAY_VARIABLE}={value} is for notebooks, and no notebook's cassette is in use; run %load_ext adk_nb, "
+            "or set it to the path of a cassette, or to off"
+        )
+    path = Path(value)
+    if not path.is_file():
+        raise InputError(
+            f"{REPLAY_VARIABLE} names {value!r}, which is not a file; set it to the path of a cassette, or to off"
+        )
+    if path.suffix == ".ipynb":
+        raise InputError(
+            f"{REPLAY_VARIABLE} names the notebook {value!r}; set it to replay, to use each notebook's own recordings, "
+            "or to the path of a cassette"
+        )
+    return path
+
+
+@cache
+def _replay_tap(cassette: Path) -> ModelTap:
+    """One tap for all models of this process: equal requests of several models share the recorded order."""
+    return _late("ReplayTap")(cassette)

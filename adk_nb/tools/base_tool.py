@@ -96,6 +96,11 @@ class BaseTool:
         """The declaration for the model. None: the model never sees the tool. Override this; ADK's name."""
         return None
 
+    @property
+    def stands_alone(self) -> bool:
+        """True: beside other tools an agent of its own calls it, as the service that runs it takes it only alone."""
+        return False
+
     declaration = _Declaration()
 
     @property

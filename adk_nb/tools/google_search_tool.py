@@ -60,6 +60,11 @@ class GoogleSearchTool(ServiceTool):
         self.bypass_multi_tools_limit = bypass_multi_tools_limit
         self.model = model
 
+    @property
+    def stands_alone(self) -> bool:
+        """True with `bypass_multi_tools_limit`."""
+        return self.bypass_multi_tools_limit
+
     def setting(self, tool_context: ToolContext) -> types.Tool:
         """The field `google_search`."""
         return types.Tool(google_search=types.GoogleSearch())

@@ -17,7 +17,8 @@ from adk_nb.models.cassette import Cassette
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.models.offline_llm import OfflineLlm
-from adk_nb.models.recorded_llm import RecordedLlm, ReplayTap, replay_cassette, use_tap
+from adk_nb.models.recorded_llm import RecordedLlm, ReplayTap
+from adk_nb.models.registry import replay_cassette, use_tap
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 
 WEATHER: dict[str, Any] = {

@@ -9,7 +9,7 @@ import pytest
 
 from adk_nb.models import ScriptedLlm
 from adk_nb.models.cassette import Cassette
-from adk_nb.models.recorded_llm import current_tap
+from adk_nb.models.registry import current_tap
 from adk_nb.notebook.chat.reply import view_of_reply
 from tests.notebook.conftest import Shell
 

@@ -1,6 +1,6 @@
 """Build the history that an agent sees from the session's events: ordered contents, each call with its response."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, islice
 
 from adk_nb import types
@@ -10,7 +10,6 @@ from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.flow.history.current_events import CurrentEvents, current_events
 from adk_nb.flow.history.pairing import PairedHistory, is_meaningful
 from adk_nb.flow.history.quoting import quote_parts
-from adk_nb.flow.live.recording import is_recording
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.open_calls import TRANSFER
 from adk_nb.runtime.rewind import newest_first
@@ -25,6 +24,8 @@ _GRAPH_REQUEST_ARGUMENT = "interruptId"
 """An argument of a graph's request, which models do not see either. Source: google-adk 2.13."""
 _Quotes = dict[tuple[int, bool], tuple[Event, types.Content | None]]
 """(id() of event, with thoughts) -> the event, held so that its id() is not reused, and its quote for other agents."""
+LIVE_FOLDER = "_adk_live"
+"""Folder in the URI of a live recording, which is not sent to models. Source: google-adk 2.13."""
 _UNSLICED_EVENTS = 16
 """Events that are processed before the first pause for the event loop; most requests follow one or two."""
 _NO_CALL_BRANCH = "@"
@@ -256,7 +257,7 @@ class _View:
         content = for_model(content)
         parts = content.parts or []
         # `vars`: reading the field would create its dict, for every event of the session.
-        if vars(event.actions).get("artifact_delta") and is_recording(parts):
+        if vars(event.actions).get("artifact_delta") and _is_recording(parts):
             return None
         if event.author == "user" or event.long_running_tool_ids:
             # Only requests of the runtime: a model may write such a call too, and gets an error for it.
@@ -345,3 +346,8 @@ def _is_user_request(part: types.Part, request_ids: Collection[str]) -> bool:
         is_graph_request = call.name == INPUT_REQUEST and _GRAPH_REQUEST_ARGUMENT in (call.args or {})
         return call.id in request_ids and (is_graph_request or call.name in _REQUEST_NAMES)
     return bool(part.function_response and part.function_response.name in _REQUEST_NAMES)
+
+
+def _is_recording(parts: Sequence[types.Part]) -> bool:
+    """True for a reference to recorded audio; the history has its transcript."""
+    return any(part.file_data and f"/{LIVE_FOLDER}/" in (part.file_data.file_uri or "") for part in parts)

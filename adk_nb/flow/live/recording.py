@@ -1,25 +1,17 @@
 """Save the audio of a live conversation as artifacts, with `RunConfig.save_live_blob`."""
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from adk_nb import clock, types
 from adk_nb.errors import ConfigurationError, StorageError
 from adk_nb.events.event import Event
+from adk_nb.flow.history.contents import LIVE_FOLDER
 from adk_nb.models.llm_response import LlmResponse
 from adk_nb.runtime.context import Context
 from adk_nb.runtime.invocation_context import InvocationContext
 
 logger = logging.getLogger(__name__)
-
-_FOLDER = "_adk_live"
-"""Folder in the URI of a recording, which is not sent to models. Source: google-adk 2.13."""
-
-
-def is_recording(parts: Sequence[types.Part]) -> bool:
-    """True for a reference to recorded audio; the history has its transcript."""
-    return any(part.file_data and f"/{_FOLDER}/" in (part.file_data.file_uri or "") for part in parts)
 
 
 @dataclass
@@ -99,7 +91,7 @@ class LiveRecording:
             except StorageError as error:  # the conversation continues without its recording
                 logger.warning("the audio of a live conversation was not saved as %r: %s", filename, error)
                 continue
-            uri = f"artifact://{session.app_name}/{session.user_id}/{session.id}/{_FOLDER}/{filename}#{version}"
+            uri = f"artifact://{session.app_name}/{session.user_id}/{session.id}/{LIVE_FOLDER}/{filename}#{version}"
             is_user = track is self._user_track
             reference = types.Part(file_data=types.FileData(file_uri=uri, mime_type=track.mime_type))
             event = Event(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from adk_nb.errors import InputError
-from adk_nb.models.recorded_llm import REPLAY_VARIABLE
+from adk_nb.models.registry import REPLAY_VARIABLE
 from adk_nb.notebook.extensions.recording.tape import (
     Mode,
     NotebookTape,

@@ -12,8 +12,8 @@ from adk_nb.errors import InputError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.cassette import Cassette, Redactor
 from adk_nb.models.default_model import default_model
-from adk_nb.models.recorded_llm import RecordedLlm, current_tap, install_tap, use_tap
-from adk_nb.models.registry import LLMRegistry
+from adk_nb.models.recorded_llm import RecordedLlm
+from adk_nb.models.registry import LLMRegistry, current_tap, install_tap, use_tap
 from adk_nb.notebook.place import folder_of
 
 Mode = Literal["auto", "record", "replay"]
