@@ -33,6 +33,7 @@ def _option(option: Option) -> dict[str, Any]:
 _TARGET = r"^\s*(?:[^\s=%()#][^=%()#]*(=)\s*)?"
 """The beginning of `answer = %chat ...`, which may be left out."""
 _TEAM = r"(?=\s.*--kind[\s=]+(?!llm\b)\w)"
+_SCOPE = "adk-nb.cells"
 _NEVER = "(?!)"
 _MAGIC, _OPERATOR, _NAME = "keyword.control.magic.adk-nb", "keyword.operator.adk-nb", "entity.name.function.adk-nb"
 _STRING = {"match": r""" "(?:[^"\\]|\\.)*"?|'[^']*'? """.strip(), "name": "string.quoted.adk-nb"}
@@ -75,10 +76,10 @@ def cells_tmlanguage() -> str:
     grammars = catalog.grammars()
     cells = [_cell(grammar, "message" if grammar.takes_text else grammar.body) for grammar in grammars.values()]
     content = {
-        "scopeName": "adk-nb.cells",
+        "scopeName": _SCOPE,
         "injectionSelector": "L:source.python -string -comment -meta.body.adk-nb",
         "patterns": [_cell(grammars["agent"], "team"), *cells, *map(_line_magic, grammars.values())],
-        "repository": {f"line-{name}": {"patterns": _line(grammar)} for name, grammar in grammars.items()},
+        "repository": {f"line-{name}": {"patterns": _options(grammar)} for name, grammar in grammars.items()},
     }
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 
@@ -87,7 +88,7 @@ def _cell(grammar: Grammar, body: str) -> Rule:
     """A cell whose first line has the magic; `python` and an empty body leave the lines below it to Python."""
     # \A: a cell is a document of its own.
     begin = rf"\A\s*(%%{grammar.name})(?=\s|$|\?)" + _TEAM * (body == "team")
-    line = {"begin": r"\G", "end": "$", "patterns": [{"include": f"#line-{grammar.name}"}]}
+    line = {"begin": r"\G", "end": "$", "patterns": _line(grammar)}
     rule: Rule = {"begin": begin, "beginCaptures": {"1": {"name": _MAGIC}}}
     if body not in _BODIES:
         return {**rule, "end": "$", "patterns": line["patterns"]}
@@ -102,19 +103,20 @@ def _line_magic(grammar: Grammar) -> Rule:
     begin = rf"{_TARGET}(%{grammar.name})(?=[\s;?]|$)"
     captures: dict[str, Rule] = {"1": {"name": _OPERATOR}, "2": {"name": _MAGIC}}
     if not grammar.takes_text:
-        return {
-            "begin": begin,
-            "beginCaptures": captures,
-            "end": "$",
-            "patterns": [{"include": f"#line-{grammar.name}"}],
-        }
+        return {"begin": begin, "beginCaptures": captures, "end": "$", "patterns": _line(grammar)}
     option = rf"(?:{_any(grammar, value=True)})(?:=|\s+)\S+|(?:{_any(grammar, value=False)})(?!\S)"
     begin += rf"((?:\s+(?:{option}))*)(\s+\w+(?:\s+(?:{option}))+)?"
-    captures |= {group: {"patterns": [{"include": f"#line-{grammar.name}"}]} for group in ("3", "4")}
+    captures |= {group: {"patterns": _line(grammar)} for group in ("3", "4")}
     return {"begin": begin, "beginCaptures": captures, "end": "$", "contentName": "meta.message.adk-nb"}
 
 
 def _line(grammar: Grammar) -> list[Rule]:
+    """What a line has behind its magic."""
+    # By its full name: Objective-C in markdown includes `$base`, these rules, and `#` is then a name of its grammar.
+    return [{"include": f"{_SCOPE}#line-{grammar.name}"}]
+
+
+def _options(grammar: Grammar) -> list[Rule]:
     """Rules for the options of a line."""
     defines = [{"match": r"\G\s+\w+", "name": _NAME}] if grammar.body in ("prose", "edges") else []
     return [

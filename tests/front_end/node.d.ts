@@ -17,4 +17,5 @@ declare module "node:assert/strict" {
 declare module "node:fs" {
   export function readFileSync(path: string): Uint8Array<ArrayBuffer>;
   export function readFileSync(path: string, encoding: string): string;
+  export function readdirSync(path: string): string[];
 }

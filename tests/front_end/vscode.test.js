@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import oniguruma from "vscode-oniguruma";
 import textmate from "vscode-textmate";
@@ -7,15 +7,18 @@ import textmate from "vscode-textmate";
 // Paths from the folder of the tests, in which they run.
 const EXTENSION = "../../editors/vscode";
 const MODULES = "../../build/front_end/node_modules";
-/** VS Code's own grammars, as they are packed for others. */
-const OF_VSCODE = /** @type {Record<string, string>} */ ({
-  "source.python": "python",
-  "source.yaml": "yaml",
-  "text.html.markdown": "markdown",
-});
 
 /** @param {string} path */
 const json = (path) => JSON.parse(readFileSync(path, "utf-8"));
+/** VS Code's own grammars, as they are packed for others: all, since markdown has code in most languages. */
+const OF_VSCODE = new Map(
+  readdirSync(`${MODULES}/tm-grammars/grammars`).map((name) => {
+    const grammar = json(`${MODULES}/tm-grammars/grammars/${name}`);
+    return [grammar.scopeName, grammar];
+  }),
+);
+/** @type {Record<string, {options: Record<string, unknown>}>} */
+const MAGICS = json("../../editors/jupyterlab/src/magics.json");
 /** @type {{path: string, scopeName: string, injectTo: string[]}[]} */
 const GRAMMARS = json(`${EXTENSION}/package.json`).contributes.grammars;
 
@@ -28,7 +31,7 @@ const registry = new textmate.Registry({
   loadGrammar: async (scope) => {
     const own = GRAMMARS.find(({ scopeName }) => scopeName === scope);
     if (own) return json(`${EXTENSION}/${own.path}`);
-    return scope in OF_VSCODE ? json(`${MODULES}/tm-grammars/grammars/${OF_VSCODE[scope]}.json`) : null;
+    return OF_VSCODE.get(scope) ?? null;
   },
   getInjections: (scope) =>
     GRAMMARS.filter(({ injectTo }) => injectTo.includes(scope)).map(({ scopeName }) => scopeName),
@@ -66,6 +69,17 @@ async function python(cell) {
 
 const AGENT =
   "%%agent clerk -t pay --modle x\nPay with care and **not** twice in {user:name?}, or {{prices}} {unclosed.\n";
+
+test("the first line of every cell and every line magic has its name and its options highlighted", async () => {
+  for (const [name, { options }] of Object.entries(MAGICS)) {
+    for (const mark of [`%%${name}`, `%${name}`]) {
+      const line = [mark, "clerk", ...Object.keys(options)].join(" ");
+      assert.deepEqual(await having(line, "keyword.control.magic"), [mark]);
+      assert.deepEqual(await having(line, "attribute-name"), Object.keys(options));
+      assert.deepEqual(await python(line), []);
+    }
+  }
+});
 
 test("prose is markdown with placeholders, and has no keywords of Python", async () => {
   assert.deepEqual(await having(AGENT, "keyword.control.magic"), ["%%agent"]);
