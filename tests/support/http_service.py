@@ -52,6 +52,8 @@ class Service:
         self.asked: list[Request] = []
         self._answers: dict[str, deque[Any]] = defaultdict(deque)
         self._makers: dict[str, Answers] = {}
+        self.connections: set[socket.socket] = set()
+        """Those that are open."""
         self._closed = threading.Event()
         self._came = threading.Condition()
         self._http = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"at": self}))
