@@ -88,6 +88,28 @@ def test_an_installed_package_adds_a_magic_a_setting_an_option_and_a_panel(tmp_p
     assert said.endswith("UsageError: Line magic function `%words` not found.\n")
 
 
+def test_a_value_of_ipython_config_that_does_not_fit_is_said_and_the_others_are_used(tmp_path: Path):
+    configured = {"timeout": "many", "max_iterations": -1, "words_limit": "few", "on_error": "raise"}
+    said = run(
+        f"from traitlets.config import Config\nshell.update_config(Config({{'AdkNb': {configured!r}}}))\n"
+        + cells(
+            "%load_ext adk_nb",
+            "%%agent brief -m offline\nAnswer.",
+            "%config AdkNb.on_error",
+            "%config AdkNb.timeout = 9",
+            "%words",
+            "%doctor",
+        ),
+        example_package.install(tmp_path),
+    )
+
+    table = said.partition("\ncheck ")[2]
+    for name, why in (("timeout", "'many'"), ("max_iterations", "got -1"), ("words_limit", "'few'")):
+        assert re.search(rf"^AdkNb\.{name} in the configuration of IPython is not used: .*{why}", said, re.MULTILINE)
+        assert re.search(rf"^AdkNb\.{name} +as configured, is not used: ", table, re.MULTILINE)
+    assert "'raise'" in said and "%words: there is no answer yet" in said and "Traceback" not in said
+
+
 GOOD = "from adk_nb.extensions import Extension, Magic, Setting\nfrom traitlets import Int\n"
 BAD = {
     "raises": ("1 / 0", "raises: ZeroDivisionError: division by zero"),

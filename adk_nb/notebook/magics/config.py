@@ -104,9 +104,26 @@ class AdkNb(Configurable):
         """Address of sessions without its password -> with it."""
         self._added: dict[str, tuple[str, Setting]] = {}
         """Setting of an extension -> the extension's name, and the setting."""
+        self.unusable: dict[str, str] = {}
+        """Setting -> why its value in the configuration of IPython is not used."""
+        self._is_starting = True
         for extension in registry:
             self._add_settings(extension)
         super().__init__(**values)
+        self._is_starting = False
+
+    def _load_config(self, cfg: Any, section_names: Any = None, traits: Any = None) -> None:
+        """Take the values of a configuration; at the start, one that cannot be used leaves its default."""
+        if not self._is_starting:
+            super()._load_config(cfg, section_names, traits)
+            return
+        section: Any = self._find_my_config(cfg)
+        for name, value in section.items():
+            try:
+                super()._load_config(Config({AdkNb.__name__: {name: value}}), section_names, traits)
+            except (TraitError, UserError) as error:
+                self.unusable[name] = str(error)
+                self.config[AdkNb.__name__].pop(name, None)  # else each %config would be refused
 
     def _add_settings(self, extension: Extension) -> None:
         """Add the settings of an extension; one that cannot be added is a row of `%doctor`."""

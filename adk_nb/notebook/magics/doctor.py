@@ -78,6 +78,7 @@ def findings(host: Host) -> list[Finding]:
         _nested(settings),
         _code(),
         _sessions(settings),
+        *_unusable(settings),
         *_of_extensions(host),
         *_package_problems(),
     ]
@@ -254,6 +255,14 @@ def _code() -> Finding:
 
 
 # ---- the notebook
+
+
+def _unusable(settings: Any) -> list[Finding]:
+    advice = "mend it in ipython_config.py, or set it with %config"
+    return [
+        Finding(f"AdkNb.{name}", f"as configured, is not used: {reason}", advice, is_problem=True)
+        for name, reason in settings.unusable.items()
+    ]
 
 
 def _sessions(settings: Any) -> Finding:

@@ -148,7 +148,7 @@ def load_ipython_extension(shell: Any) -> None:
     for extension in registry:
         try:
             settings.add(extension)
-        except Exception as error:  # a value in ipython_config.py that does not fit
+        except Exception as error:  # a value of %config that its new version does not take
             registry.note(extension, error)
     settings.apply()
     if settings not in shell.configurables:
@@ -173,6 +173,8 @@ def load_ipython_extension(shell: Any) -> None:
             if os.environ.get(variable):
                 registry.call(extension, function, magics)
     sys.stdout.write(greeting(shell, settings) + "\n")
+    for name, reason in settings.unusable.items():
+        sys.stderr.write(f"AdkNb.{name} in the configuration of IPython is not used: {reason}\n")
     if names := [*registry.problems]:
         counted = "1 extension" if len(names) == 1 else f"{len(names)} extensions"
         sys.stderr.write(f"{counted} cannot be used: {', '.join(names)}; see %doctor\n")
