@@ -190,6 +190,7 @@ class Runner:
         session_id: str,
         live_request_queue: LiveRequestQueue,
         run_config: RunConfig | None = None,
+        yield_user_message: bool = False,
         abort_signal: asyncio.Event | None = None,
     ) -> AsyncGenerator[Event, None]:
         """Hold a live conversation, until the queue or the model closes it.
@@ -199,11 +200,12 @@ class Runner:
             session_id: An existing session, unless the runner has `auto_create_session`.
             live_request_queue: The user's input, which may come at any time.
             run_config: Settings of the run. The answer is audio, unless `response_modalities` contains text.
+            yield_user_message: Yield the user's messages, too; their audio never.
             abort_signal: As in `run_async`.
 
         Yields:
             Partial text and transcripts (`partial=True`) and audio, which are not stored; complete text, transcripts
-            with `finished`, calls and results, which are stored. The user's input is stored and not yielded.
+            with `finished`, calls and results, which are stored. The user's input is stored.
 
         Raises:
             SessionNotFoundError: Create the session first, with `session_service.create_session`.
@@ -216,6 +218,7 @@ class Runner:
                 user_id=user_id,
                 session_id=session_id,
                 run_config=run_config or self._run_config,
+                yield_user_message=yield_user_message,
                 abort_signal=abort_signal,
                 live_request_queue=live_request_queue,
             )
@@ -296,6 +299,7 @@ class Runner:
                 abort_signal=request.abort_signal,
                 shared=request.shared,
                 live_request_queue=request.live_request_queue,
+                yields_input=request.yield_user_message,
             )
             message, delta, key = request.message, request.state_delta, (config.custom_metadata or {}).get(RUN_KEY)
             # An earlier request with the same key: its run is resumed instead.

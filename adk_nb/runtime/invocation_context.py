@@ -332,6 +332,8 @@ class InvocationContext:
     """True: stop before the next step of any agent."""
     live_request_queue: LiveRequestQueue | None = None
     """The user's input in a live conversation. None: not a live conversation."""
+    yields_input: bool = False
+    """The user's messages in a live conversation are among its events."""
     is_live_turn: bool = False
     """In a live conversation: other agents follow after this one calls `task_completed`."""
     live_session_resumption_handle: str | None = None

@@ -36,6 +36,13 @@ class LiveRequest(BaseModel):
     """Written to the session's state, in addition to any other field."""
 
 
+class MarkedRequest(LiveRequest):
+    """An input whose event has metadata of its own; no client can send one."""
+
+    custom_metadata: dict[str, Any]
+    """It takes precedence over the metadata of the run."""
+
+
 class LiveRequestQueue:
     """The input of a live conversation, thread-safe; it may be filled before the conversation starts.
 

@@ -17,6 +17,8 @@ MAX_BODY = 16 * 1024 * 1024
 """Bytes of a request, files in it included."""
 USER = "user"
 """The owner of the sessions of protocols that know no users: whoever has the token."""
+_PAGE_SCHEMES = {"ws": "http", "wss": "https"}
+"""Scheme of a WebSocket -> that of the page that opens it, in its header `Origin`."""
 _COOKIE_SECONDS = 12 * 3600
 _NO_TOKEN = "no valid token; send it as the header 'Authorization: Bearer TOKEN'"
 
@@ -41,26 +43,27 @@ class Access:
         self._too_large = f"the request is larger than {max_body:,} bytes; send less"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008, "reason": "no WebSocket is served here"})
-            else:
-                await self._app(scope, receive, send)
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
         if (refusal := self._refusal(scope, headers)) is not None:
             await refusal(scope, receive, send)
             return
         scope["user"], scope["auth"] = SimpleUser(USER), AuthCredentials()
+        if scope["type"] == "websocket":  # the server bounds its messages
+            await self._app(scope, receive, send)
+            return
         late = f"no body came within {gate.BODY_SECONDS:g} seconds; send it"
         await self._app(scope, gate.bounded(receive, self._max_body, HTTPException, late, self._too_large), send)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The error response to a request that is not let in; None: the request is let in."""
+        scheme = str(scope.get("scheme", "http"))
         if not gate.is_for_this_machine(headers):
             hosts = ", ".join(headers.getlist("host"))
             return problem(403, f"host {hosts[:80]!r} is not this machine; call http://127.0.0.1")
-        if origin := gate.foreign_page(headers, scope.get("scheme", "http")):
+        if origin := gate.foreign_page(headers, _PAGE_SCHEMES.get(scheme, scheme)):
             return problem(403, f"a page of {origin} may not call this; open it from its own address")
         sent = gate.sent_token(headers)
         if not headers.get("authorization"):
@@ -79,7 +82,7 @@ class Access:
         """The redirect that turns the token in a page's address into a cookie; None: there is no valid token."""
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
         sent = [value for name, value in query if name == "token"]
-        if scope["method"] not in ("GET", "HEAD") or len(sent) != 1 or not gate.is_same(sent[0], self._token):
+        if scope.get("method") not in ("GET", "HEAD") or len(sent) != 1 or not gate.is_same(sent[0], self._token):
             return None
         rest = urlencode([(name, value) for name, value in query if name != "token"])
         path = "/" + scope["path"].lstrip("/\\")  # `//elsewhere` would be the address of another machine

@@ -1,7 +1,7 @@
 """An agent for callers from outside: runs of it, each in a task of its own, and the sessions they are in."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +11,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.errors import InputError
-from adk_nb.events.event import Event
+from adk_nb.events.event import Event, as_content
 from adk_nb.events.event_actions import ESCALATED
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.models.llm_response import (
@@ -25,11 +25,13 @@ from adk_nb.models.llm_response import (
 from adk_nb.runners import Runner
 from adk_nb.runtime.calls import NOT_RUN, SAME_CALL
 from adk_nb.runtime.history import RESTORED, SENT_BY
+from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Trace, Traces
 from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
+from adk_nb.wire import copy_model
 
 CLIENT = "client"
 """The name of a caller whose protocol has no other."""
@@ -69,6 +71,10 @@ class Call:
     """The kind of client, for the notebook that shows the chat; empty: unknown."""
     creates_session: bool = True
     """A missing session is created. False: it is an error."""
+    live_requests: LiveRequestQueue | None = None
+    """The input of a live conversation. None: it is none."""
+    run_config: RunConfig = field(default_factory=RunConfig)
+    """More settings, of a live conversation."""
 
 
 class AgentService:
@@ -79,6 +85,8 @@ class AgentService:
         name: By default the name of its agent.
         traces: Gets the traces of its runs, if the runner records them itself. None: they are recorded here.
         task_runner: Runs tasks that outlive a pause, as those of A2A. None: `runner`.
+        refuse_answer: Raises if a client may not give the answers in a message of a live conversation. Its arguments
+            are the user, the session and the message. None: a client answers all.
     """
 
     def __init__(
@@ -87,12 +95,14 @@ class AgentService:
         name: str | None = None,
         traces: Traces | None = None,
         task_runner: Runner | None = None,
+        refuse_answer: Callable[[str, str, types.Content], Awaitable[None]] | None = None,
     ) -> None:
         self.runner = runner
         self.task_runner = task_runner or runner
         self.name = name or runner.agent.name
         self.traces = traces or Traces()
         self._records = traces is None
+        self._refuse_answer = refuse_answer
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -112,6 +122,23 @@ class AgentService:
     async def session(self, user_id: str, session_id: str) -> Session | None:
         """The caller's copy of a session; None if there is none."""
         return await self.runner.session_service.get_session(**self.key(user_id, session_id))
+
+    async def say(self, call: Call, request: LiveRequest) -> None:
+        """Put what a client says into its live conversation.
+
+        Raises:
+            InputError: Its message calls functions.
+            PendingError: It answers what others answer.
+        """
+        assert call.live_requests
+        if request.content:
+            message = as_content(request.content)
+            if any(part.function_call for part in message.parts or ()):
+                raise InputError("a user's message cannot call functions; only a model's answer does")
+            if self._refuse_answer and any(part.function_response for part in message.parts or ()):
+                await self._refuse_answer(call.user_id, call.session_id, message)
+            request = copy_model(request, content=message)
+        call.live_requests.send(request)
 
     async def events(self, call: Call) -> AsyncGenerator[Event, None]:
         """Run, and yield the user's message and all events that answer it.
@@ -139,16 +166,22 @@ class AgentService:
         recording = trace.active() if self._records else nullcontext()
         metadata = {**(call.custom_metadata or {}), **({SENT_BY: call.client} if call.client else {})}
         mode = StreamingMode.SSE if call.streaming else StreamingMode.NONE
-        run = self.runner.run_async(
-            user_id=call.user_id,
-            session_id=call.session_id,
-            new_message=call.message,
-            invocation_id=call.invocation_id,
-            state_delta=call.state_delta,
-            run_config=RunConfig(streaming_mode=mode, custom_metadata=metadata or None),
-            yield_user_message=True,
-            abort_signal=stop,
-        )
+        config = copy_model(call.run_config, streaming_mode=mode, custom_metadata=metadata or None)
+        of_session: dict[str, Any] = {"user_id": call.user_id, "session_id": call.session_id}
+        if call.live_requests:
+            run = self.runner.run_live(
+                **of_session, live_request_queue=call.live_requests, run_config=config, abort_signal=stop
+            )
+        else:
+            run = self.runner.run_async(
+                **of_session,
+                new_message=call.message,
+                invocation_id=call.invocation_id,
+                state_delta=call.state_delta,
+                run_config=config,
+                yield_user_message=True,
+                abort_signal=stop,
+            )
         try:
             with recording:
                 async with aclosing(run) as events:

@@ -18,6 +18,7 @@ from adk_nb.errors import AdkNbError, ConfigurationError
 from adk_nb.runners import Runner
 from adk_nb.serving.access import Access
 from adk_nb.serving.adk_debug import AdkDebug
+from adk_nb.serving.adk_live import AdkLive
 from adk_nb.serving.adk_runs import AdkRuns
 from adk_nb.serving.adk_sessions import AdkSessions
 from adk_nb.serving.ag_ui import AgUi
@@ -106,4 +107,5 @@ def paths(name: str) -> str:
 
 def _routes(service: AgentService) -> Sequence[BaseRoute]:
     debug = AdkDebug(service)
-    return [*AdkRuns(service).routes(), *AdkSessions(service).routes(), *AgUi(service).routes(), *debug.routes()]
+    adk = *AdkRuns(service).routes(), *AdkLive(service).routes(), *AdkSessions(service).routes()
+    return [*adk, *AgUi(service).routes(), *debug.routes()]

@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -14,6 +15,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from adk_nb import sync
 from adk_nb.errors import InputError
+from adk_nb.serving.access import MAX_BODY
 
 HOST = "127.0.0.1"
 PORT = 8765
@@ -82,6 +84,11 @@ class _Connection(H11Protocol):
         if self.cycle is not cycle and self._deadline:
             self._deadline.cancel()
 
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        if self._deadline:
+            self._deadline.cancel()
+        super().handle_websocket_upgrade(event)
+
     def on_response_complete(self) -> None:
         self._await_request()  # before pipelined requests are taken up
         super().on_response_complete()
@@ -119,8 +126,9 @@ class Server:
         self.port: int = listening.getsockname()[1]
         self._socket = listening
         config = uvicorn.Config(
-            create(self.url), log_config=None, log_level="error", access_log=False, lifespan="on", ws="none",
-            http=_Connection, timeout_graceful_shutdown=int(_STOP_SECONDS), server_header=False, proxy_headers=False,
+            create(self.url), log_config=None, log_level="error", access_log=False, lifespan="on",
+            http=_Connection, ws="websockets-sansio", ws_max_size=MAX_BODY,
+            timeout_graceful_shutdown=int(_STOP_SECONDS), server_header=False, proxy_headers=False,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._started = asyncio.Event()

@@ -8,6 +8,10 @@ from typing import Any
 import httpx2
 import pytest
 from kernel import Kernel, running_kernel
+from websockets.sync.client import connect
+
+from tests.serving.conftest import texts
+from tests.serving.test_adk_live import Talk
 
 pytestmark = pytest.mark.kernel
 
@@ -74,6 +78,29 @@ def test_clients_are_answered_while_a_cell_works_and_an_approval_is_a_click(kern
     kernel.card("pay", "approved")
     kernel.until(lambda: "Anna has it." in serving.shown, "the answer in the cell of the server")
     assert "client > Pay Anna" in serving.shown and "you > " not in serving.shown
+
+
+def test_a_click_approves_a_call_of_a_live_conversation_which_goes_on(kernel: Kernel):
+    kernel.run(SETUP)
+    kernel.run('script = ScriptedLlm(call("pay", to="Anna"), "It waits.", "Anna has it.")')
+    kernel.run('clerk = Agent(name="clerk", model=script, tools=[look, pay])')
+    serving = kernel.run("%serve clerk")
+    served = json.loads(kernel.run(TELL).printed)
+    with httpx2.Client(base_url=served["url"], headers=served["headers"], timeout=60) as client:
+        client.post("/apps/clerk/users/user/sessions", json={"sessionId": "live"})
+    address = served["url"].replace("http", "ws", 1) + "/run_live?user_id=user&session_id=live&modalities=TEXT"
+    with connect(address, additional_headers=served["headers"], proxy=None) as websocket:
+        conversation = Talk(websocket)
+        conversation.say("Pay Anna")
+        assert texts(conversation.turn()) == ["It waits."]
+        kernel.click(kernel.card("pay"), decision="approve")
+        assert texts(conversation.turn()) == ["Anna has it."]
+        kernel.card("pay", "approved")
+        conversation.say(close=True)
+        assert conversation.end()[0] == 1000
+    kernel.until(lambda: "Anna has it." in serving.shown, "the answer in the cell of the server")
+    typed = [(row["author"], row["text"]) for row in kernel.rows if row["kind"] == "user"]
+    assert typed[-2:] == [("client", "Pay Anna"), ("user", "approves pay by a click")]
 
 
 @pytest.mark.kernel_all

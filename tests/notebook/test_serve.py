@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx2
 import pytest
+from websockets.sync.client import connect
 
 from adk_nb import sync, types
 from adk_nb.concurrency import single_thread
@@ -22,6 +23,7 @@ from adk_nb.notebook.extensions.serving import serve
 from adk_nb.notebook.extensions.serving.served_runs import NotebookRunner
 from adk_nb.redaction import known_secrets
 from tests.serving.conftest import approval, body, requests_in, texts
+from tests.serving.test_adk_live import Talk
 
 TEAM = """
 from adk_nb.models import ScriptedLlm, call
@@ -564,3 +566,23 @@ def test_a_task_that_waits_ends_when_its_caller_stops_it(shell, clerk: Caller):
     sync.loop().call_soon_threadsafe(stop.set)
     started.result(30)
     assert "1 approval is open" in str(shell.cell("%session"))
+
+
+def test_a_live_conversation_is_a_chat_here_and_its_approvals_are_given_here(shell, clerk: Caller):
+    shell.cell('script = ScriptedLlm(call("pay", to="Anna", amount=250), "It waits.", "Yes?", "Anna has it.")')
+    shell.cell("%%agent clerk -m script -t pay\nYou pay.")
+    clerk.http.post("/apps/clerk/users/user/sessions", json={"sessionId": "web"})
+    address = clerk.served.url.replace("http", "ws", 1) + "/run_live?user_id=user&session_id=web&modalities=TEXT"
+    with connect(address, additional_headers=clerk.served.headers, proxy=None) as socket:
+        conversation = Talk(socket)
+        conversation.say("Pay Anna 250")
+        (key,) = requests_in(conversation.turn())
+        conversation.say("Are you there?")
+        assert texts(conversation.turn()) == ["Yes?"], "people talk on while it waits"
+        conversation.say(*approval(key))
+        code, reason = conversation.end()
+    assert code == 1007 and "answered in the notebook" in reason
+    assert "pay" in str(shell.cell("%confirm -s @clerk/web")), "it is still open"
+    assert shell.cell("%confirm -s @clerk/web yes").text == "Anna has it."
+    assert texts(clerk.events()) == ["Pay Anna 250", "It waits.", "Are you there?", "Yes?", "Anna has it."]
+    assert all(event["customMetadata"]["sent_by"] == "client" for event in clerk.events()[:5])

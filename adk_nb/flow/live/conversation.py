@@ -176,7 +176,10 @@ class _Conversation:
         ctx = self._ctx
         calls: Sequence[types.FunctionCall] = ()
         if isinstance(item, UserEvent):
-            await commit(ctx, item.event)
+            if ctx.yields_input:
+                yield item.event  # which stores it
+            else:
+                await commit(ctx, item.event)
             ctx.user_content = item.event.content or ctx.user_content
             if item.event.content and ctx.requests_answered:
                 # The calls that the user has just approved or given credentials for.
@@ -184,11 +187,7 @@ class _Conversation:
         elif isinstance(item, Event):
             yield item
         elif item.go_away:
-            # Gemini Live: announces the end of the connection, so the next one is opened before it.
-            if not self._queue.closed:
-                if ctx.live_session_resumption_handle:
-                    raise ModelConnectionLost("the service is about to end the live connection")
-                self._next = "restart"  # with the session's history
+            self._leave_connection()
         else:
             self._lost_connections = 0
             if (update := item.live_session_resumption_update) and update.new_handle:
@@ -213,6 +212,13 @@ class _Conversation:
                     yield event
         if ctx.end_invocation:
             self._next = "end"
+
+    def _leave_connection(self) -> None:
+        """Open the next connection before the service ends this one, as Gemini Live announces."""
+        if not self._queue.closed:
+            if self._ctx.live_session_resumption_handle:
+                raise ModelConnectionLost("the service is about to end the live connection")
+            self._next = "restart"  # with the session's history
 
     async def _apply_callbacks(self, response: LlmResponse, context: Context) -> LlmResponse:
         """The response, or its replacement by an after_model callback.

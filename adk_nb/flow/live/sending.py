@@ -19,7 +19,7 @@ from adk_nb.runtime.context import Context
 from adk_nb.runtime.credentials import take_secrets
 from adk_nb.runtime.hooks import first_result
 from adk_nb.runtime.invocation_context import InvocationContext
-from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
+from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue, MarkedRequest
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.media import for_model
 from adk_nb.wire import copy_model
@@ -127,6 +127,8 @@ class LiveSender:
             actions = EventActions(state_delta=live_request.state_delta or {})
             content = take_secrets(self._ctx, content) if content else None
             event = Event(author="user", invocation_id=self._ctx.invocation_id, content=content, actions=actions)
+            if isinstance(live_request, MarkedRequest):
+                event.custom_metadata = live_request.custom_metadata
             self._inbox.put(UserEvent(event))
 
     async def _is_allowed(self, live_request: LiveRequest, request: LlmRequest) -> bool:

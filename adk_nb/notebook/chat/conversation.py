@@ -33,6 +33,7 @@ from adk_nb.runners import Runner, current_session
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.interrupts import APPROVALS, Interrupt
 from adk_nb.runtime.invocation_context import InvocationContext
+from adk_nb.runtime.live_request_queue import LiveRequestQueue
 from adk_nb.runtime.open_calls import close_interrupted_run
 from adk_nb.runtime.rewind import fork
 from adk_nb.runtime.run_config import ResumabilityConfig, RunConfig
@@ -139,23 +140,28 @@ class Conversation:
         config: RunConfig,
         invocation_id: str | None = None,
         state_delta: Mapping[str, Any] | None = None,
+        live_requests: LiveRequestQueue | None = None,
     ) -> AsyncGenerator[Event, None]:
-        """Let `agent` answer a message, or resume a run. Yields as `Runner.run_async`, the message first."""
+        """Let `agent` answer a message, or resume a run. Yields as `Runner.run_async`, the message first.
+
+        With `live_requests` it is a live conversation, as `Runner.run_live`.
+        """
         # A copy works in the sessions and queues of the original.
         runner = copy(self.runner)
         runner.agent, runner.plugin_manager, runner.sticky_agents = agent, self.plugins, self.sticky
         runner.auto_create_session = True
         if runner.app is None:
             runner.resumability_config = resumability(agent) if isinstance(self.service, Journal) else None
-        # The method of the class: that of a subclass may take other arguments.
+        of_session: dict[str, Any] = {"user_id": self.user_id, "session_id": self.session_id, "run_config": config}
+        # The methods of the class: those of a subclass may take other arguments.
+        if live_requests:
+            return Runner.run_live(runner, **of_session, live_request_queue=live_requests, yield_user_message=True)
         return Runner.run_async(
             runner,
-            user_id=self.user_id,
-            session_id=self.session_id,
+            **of_session,
             new_message=message,
             invocation_id=invocation_id,
             state_delta=dict(state_delta or {}),
-            run_config=config,
             yield_user_message=True,
         )
 

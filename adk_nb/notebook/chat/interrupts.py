@@ -2,7 +2,7 @@
 
 import getpass
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -256,17 +256,12 @@ def relayed_message(
     """
     parts = (message and message.parts) or []
     responses = [part.function_response for part in parts if part.function_response]
-    decided_here = history.interrupts(kinds=DECIDED_HERE)
     if message is None:
-        if decided_here:
+        if decided_here := history.interrupts(kinds=DECIDED_HERE):
             raise PendingError(open_message(decided_here, magic))
         return None
     if responses:
-        ids = {key for interrupt in decided_here for key in (interrupt.id, *interrupt.answer_ids)}
-        if any(response.id in ids for response in responses):
-            raise PendingError(f"this is answered in the notebook: on its card, or with {magic}")
-        if closed := [response.id for response in responses if response.name in REQUESTS]:
-            raise InputError(f"no request {closed[0]!r} is open; it was answered already, or there never was one")
+        refuse_decisions(responses, history, magic)
         return message
     text = "".join(part.text for part in parts if part.text)
     others = [part for part in parts if not part.text]
@@ -274,6 +269,22 @@ def relayed_message(
         return text_message(text, history, agent, magic, others)
     text_message("-", history, agent, magic, others)  # attachments alone: the same checks with any text
     return message
+
+
+def refuse_decisions(responses: Iterable[types.FunctionResponse], history: History, magic: str) -> None:
+    """Refuse answers from outside of the notebook to what is decided in it.
+
+    Raises:
+        InputError: The request is not open.
+        PendingError: An answer is for an approval or a credential request.
+    """
+    decided_here = history.interrupts(kinds=DECIDED_HERE)
+    ids = {key for interrupt in decided_here for key in (interrupt.id, *interrupt.answer_ids)}
+    for response in responses:
+        if response.id in ids:
+            raise PendingError(f"this is answered in the notebook: on its card, or with {magic}")
+        if response.name in REQUESTS:
+            raise InputError(f"no request {response.id!r} is open; it was answered already, or there never was one")
 
 
 def open_message(open_: Sequence[Interrupt], magic: str) -> str:

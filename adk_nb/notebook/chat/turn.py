@@ -38,9 +38,11 @@ from adk_nb.notebook.view.run_view import Clicks, RunView, TurnInfo, watch
 from adk_nb.redaction import hidden
 from adk_nb.runtime.history import SENT_BY, History
 from adk_nb.runtime.interrupts import ALL, Interrupt, decisions_for_all
+from adk_nb.runtime.live_request_queue import LiveRequestQueue, MarkedRequest
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Traces
 from adk_nb.tools.base_toolset import on_toolset_failure
+from adk_nb.wire import copy_model
 
 _MAX_ROUNDS = 32
 """Rounds of approvals that a policy answers in one turn."""
@@ -99,6 +101,9 @@ class TurnRunner:
         self._relays = asyncio.Lock()
         """Requests from outside wait for each other."""
         self._task: asyncio.Task[Any] | None = None
+        self._live: LiveRequestQueue | None = None
+        """The input of the live conversation that the turn under way is, which takes answers of cards. None: it is
+        none."""
         self._stop = threading.Event()
         """Set by `stop()`, for the turn under way."""
         self._is_closed = False
@@ -223,6 +228,16 @@ class TurnRunner:
         with tools:
             return await self._run_turn(message, view, info, is_click=by == _A_CLICK, first=first)
 
+    async def _answer_live(self, values: Mapping[str, Any], view: RunView) -> None:
+        """Give answers to the live conversation under way, which runs the calls and goes on."""
+        assert self._live
+        async with self.conversation.newest_history() as history:
+            message = interrupts.message_of(self.desk.read(values, history, _A_CLICK, as_asked=False), history)
+            place = f"by {_A_CLICK} {view.place}".rstrip()
+            decided = interrupts.verdicts(message, history, place, is_click=True)
+        self._live.send(MarkedRequest(content=message, custom_metadata={SENT_BY: ""}))  # not the client of the run
+        self.desk.close_answered(self.desk.answered(decided, view))
+
     def resume(self, *, edited: bool = False) -> Reply:
         """As `Chat.resume`."""
         self.refuse_while_busy()
@@ -337,7 +352,7 @@ class TurnRunner:
             return log_failure(self._finish(turn, "error", f"{type(error).__name__}: {error}{hints}"))
         finally:
             stop_wanted.reset(token)
-            self._task = None
+            self._task = self._live = None
             self._notify(None)
             desk.close_answered(decided_views)
             desk.turn_ended(turn.agent, base, [*before, *view.events])
@@ -352,16 +367,18 @@ class TurnRunner:
             on_wait.set(lambda wait: view.model_busy(wait.model, wait.error, wait.waited))
             on_progress.set(view.model_starts)
         streams = view.is_live or (relayed is not None and relayed.streams)
-        config = RunConfig(
+        live = self._live = relayed.live_requests if relayed else None
+        config = copy_model(
+            relayed.run_config if relayed else RunConfig(),
             streaming_mode=StreamingMode.SSE if streams else StreamingMode.NONE,
             custom_metadata=self.desk.metadata_of(turn.agent)
             | ({SENT_BY: relayed.sender} if relayed and relayed.sender else {})
             or None,
-            timeout=settings.now.timeout,
+            timeout=None if live else settings.now.timeout,  # people speak as long as they like
             max_cost_usd=view.turn.max_cost_usd,
         )
         state_delta = relayed.state_delta if relayed else None
-        run = conversation.run(turn.agent, turn.message, config, turn.invocation_id, state_delta)
+        run = conversation.run(turn.agent, turn.message, config, turn.invocation_id, state_delta, live)
         with view.trace.active(), conversation.answering():
             async with aclosing(run) as events:
                 async for event in events:
@@ -474,8 +491,11 @@ class TurnRunner:
         )
 
     async def _answer_from_click(self, key: str, value: Any, view: RunView, *, as_asked: bool) -> None:
-        await self._until_idle()
         try:
+            if self._live:
+                await self._answer_live({key: value}, view)
+                return
+            await self._until_idle()
             await self._answer({key: value}, view, TurnInfo(), by=_A_CLICK, as_asked=as_asked)
         except InputError as error:
             open_ = await self.desk.interrupts()

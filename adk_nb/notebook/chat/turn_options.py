@@ -17,6 +17,8 @@ from adk_nb.notebook.chat import attachments
 from adk_nb.notebook.settings import Confirm
 from adk_nb.notebook.view.display import Mode, Show, checked_mode
 from adk_nb.runtime.history import Turn
+from adk_nb.runtime.live_request_queue import LiveRequestQueue
+from adk_nb.runtime.run_config import RunConfig
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 
@@ -76,6 +78,10 @@ class RelayedRequest:
     """Gets each event of the turn."""
     streams: bool = False
     """The caller wants partial events, so the model streams."""
+    live_requests: LiveRequestQueue | None = None
+    """The input of a live conversation, which this turn is. None: it is none."""
+    run_config: RunConfig = field(default_factory=RunConfig)
+    """More settings, of a live conversation."""
     has_begun: bool = False
     """False: it waits for earlier turns to end."""
 

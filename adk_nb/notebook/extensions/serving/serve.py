@@ -155,7 +155,7 @@ def _started(host: Host, name: str, port: int | None, *, shares_sessions: bool) 
         old.stop()
         listening = listening or servers.bound_socket(old.port)
     assert listening is not None
-    service = services.AgentService(runner, name, runner.traces, runner.waiting())
+    service = services.AgentService(runner, name, runner.traces, runner.waiting(), runner.refuse_answer)
 
     def create(url: str) -> Any:
         return apps.app_of(service, token, url)

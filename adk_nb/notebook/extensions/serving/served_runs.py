@@ -16,6 +16,7 @@ from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import APP, client_app, label, session_name
 from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.chat.chat_box import ChatBox
+from adk_nb.notebook.chat.interrupts import refuse_decisions
 from adk_nb.notebook.chat.past import typed_text
 from adk_nb.notebook.chat.turn import TurnRunner
 from adk_nb.notebook.chat.turn_options import RelayedRequest, notice_of
@@ -114,23 +115,42 @@ class NotebookRunner(Runner):
             invocation_id=request.resumed_id,
             state_delta=request.state_delta,
             streams=config.streams,
+            live_requests=request.live_request_queue,
+            run_config=config,
             sender="A2A client" if self._waits else (config.custom_metadata or {}).get(SENT_BY, "client"),
         )
-        user_id, session_id = request.user_id, request.session_id
+        name, runner = await self._turns(request.user_id, request.session_id)
+        runner.traces = self.traces
+        is_first, is_live = True, request.live_request_queue is not None
+        turn = self._events(runner, name, relayed, request.abort_signal)
+        async with aclosing(turn) as events:
+            async for event in events:
+                is_typed = event.author == "user" and not (is_live and event.input_transcription)
+                is_message, is_first = is_typed and (is_first or is_live), False
+                if (config.streams or not event.partial) and (request.yield_user_message or not is_message):
+                    yield event
+
+    async def _turns(self, user_id: str, session_id: str) -> tuple[str, TurnRunner]:
+        """The session's name in the notebook, and its turns."""
         if self._source:
             name = label(user_id, session_id, DEBUG_USER)
         else:
             name = session_name(app_name=self.app_name, user_id=user_id, session_id=session_id)
         # In a worker: to look something up may wait for the loop.
         chat = await sync.blocking(lambda: self._notebook.chat(self._name, name), thread=True)
-        turn_runner(chat).traces = self.traces
-        is_first = True
-        turn = self._events(turn_runner(chat), name, relayed, request.abort_signal)
-        async with aclosing(turn) as events:
-            async for event in events:
-                is_message, is_first = is_first and event.author == "user", False
-                if (config.streams or not event.partial) and (request.yield_user_message or not is_message):
-                    yield event
+        return name, turn_runner(chat)
+
+    async def refuse_answer(self, user_id: str, session_id: str, message: types.Content) -> None:
+        """Refuse a message of a live conversation that answers what is decided in the notebook.
+
+        Raises:
+            InputError: The request is not open.
+            PendingError: It is an approval or a credential request.
+        """
+        _, runner = await self._turns(user_id, session_id)
+        responses = [part.function_response for part in message.parts or () if part.function_response]
+        async with runner.conversation.newest_history() as history:
+            refuse_decisions(responses, history, runner.conversation.notebook.magic())
 
     async def _events(
         self, runner: TurnRunner, name: str, request: RelayedRequest, abort: asyncio.Event | None
