@@ -2,7 +2,8 @@
 
 `pages/magics.md` comes from the grammars that the magics parse their lines with, `pictures/floors.svg` from the import
 contract in `pyproject.toml`. Both are committed, so that they can be read without building the site. So do editors: the
-names that they highlight come from the same grammars. `pages/missing_modules.md` is the table that imports read.
+names that they highlight come from the same grammars. `pages/missing_modules.md` is the table that imports read, and
+`pages/names.md` what the stubs and docstrings say.
 """
 
 import re
@@ -18,7 +19,9 @@ sys.path.insert(0, str(ROOT))
 from adk_nb.missing_modules import INSTEAD  # noqa: E402
 from adk_nb.notebook.magics import catalog  # noqa: E402
 from adk_nb.notebook.magics.config import AdkNb  # noqa: E402
+from adk_nb.notebook.magics.grammar import Grammar  # noqa: E402
 from docs.editor_grammars import cells_tmlanguage, magics_json  # noqa: E402
+from docs.names import PACKAGES, PublicName, public_names  # noqa: E402
 
 PURPOSES = {
     "extensions": "the doors for packages of your own",
@@ -61,8 +64,7 @@ def magics_page() -> str:
         "value of the session's state.",
         "",
     ]
-    for grammar in grammars:
-        lines += [f"## {grammar.mark}", "", "```text", grammar.help.rstrip("\n"), "```", ""]
+    lines += [line for grammar in grammars for line in _magic(grammar)]
     lines += [
         "## %config AdkNb",
         "",
@@ -73,6 +75,43 @@ def magics_page() -> str:
         *(f"| `{name}` | `{trait.default()!r}` | {_table_cell(trait.help)} |" for name, trait in _settings()),
         "",
     ]
+    return "\n".join(lines)
+
+
+def _magic(grammar: Grammar) -> list[str]:
+    """The help of a magic: its purpose, its form, an example a block, and a table of its options."""
+    rows = [(argument.name, argument.help) for argument in grammar.arguments]
+    rows += [(option.usage, option.help) for option in grammar.all_options]
+    lines = [f"## {grammar.mark}", "", grammar.purpose, "", "```", grammar.usage, "```", ""]
+    lines += ["Examples:", "", *(line for example in grammar.examples for line in ("```", example, "```", ""))]
+    if rows:
+        lines += ["| argument or option | |", "|---|---|"]
+        # A bar in backticks ends the cell on GitHub, and keeps its backslash on the site.
+        codes = [f"<code>{escape(usage).replace('|', '&#124;')}</code>" for usage, _ in rows]
+        lines += [f"| {code} | {_table_cell(text)} |" for code, (_, text) in zip(codes, rows, strict=True)] + [""]
+    return [*lines, *([f"In Python: `{grammar.twin}`", ""] if grammar.twin else [])]
+
+
+def names_page() -> str:
+    """Return the page of the public names, a line each, under the package that they are imported from."""
+    lines = [
+        "# Names to import",
+        "",
+        "Every public name, with what it is for. What most notebooks need comes from `adk_nb` itself and stands first; "
+        "a name that several packages hand out stands at the first of them. What google-adk has as well can be "
+        "imported from google-adk's own paths, with `adk_nb` in place of `google.adk`.",
+        "",
+    ]
+    seen: set[str] = set()
+    for package in PACKAGES:
+        by_import: dict[str, list[PublicName]] = {}
+        for public in public_names(package):
+            if public.name not in seen:
+                by_import.setdefault(public.package, []).append(public)
+                seen.add(public.name)
+        for imported, names in by_import.items():
+            lines += [f"## {imported}", "", f"| `from {imported} import …` | |", "|---|---|"]
+            lines += [f"| `{public.name}` | {_table_cell(public.line)} |" for public in names] + [""]
     return "\n".join(lines)
 
 
@@ -145,6 +184,7 @@ def _table_cell(text: str) -> str:
 
 GENERATED = {
     "docs/pages/magics.md": magics_page,
+    "docs/pages/names.md": names_page,
     "docs/pages/missing_modules.md": missing_modules_page,
     "docs/pictures/floors.svg": floors_picture,
     "editors/jupyterlab/src/magics.json": magics_json,

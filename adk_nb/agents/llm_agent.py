@@ -415,3 +415,4 @@ class _Searcher(LlmAgent):
 
 
 Agent = LlmAgent
+"""A name, a model, an instruction, and tools; the short name for `LlmAgent`."""

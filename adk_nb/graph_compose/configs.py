@@ -358,7 +358,11 @@ def create_function_tool(func: Callable[..., Any], /, **fields: Any) -> Function
     return make_config(FunctionToolConfig, values, fields)
 
 
-createLlmAgent, createHttpTool, createAgentTool = create_llm_agent, create_http_tool, create_agent_tool
-createSequentialAgent, createParallelAgent = create_sequential_agent, create_parallel_agent
-createLoopAgent, createSubAgentReference = create_loop_agent, create_sub_agent_reference
+createLlmAgent = create_llm_agent
+createHttpTool = create_http_tool
+createAgentTool = create_agent_tool
 createFunctionTool = create_function_tool
+createSequentialAgent = create_sequential_agent
+createParallelAgent = create_parallel_agent
+createLoopAgent = create_loop_agent
+createSubAgentReference = create_sub_agent_reference

@@ -12,5 +12,5 @@ def _get_user_choice(options: list[str], tool_context: ToolContext, prompt: str 
 
 
 get_user_choice = get_user_choice_tool = LongRunningFunctionTool(_get_user_choice, effect="pure", name=CHOICE)
-"""Its call ends the run. The user answers with the next chat message (an option or its number), or with a
-`types.FunctionResponse` that has the id and name of the call."""
+"""Lets the model ask the user to choose. Its call ends the run. The user answers with the next chat message (an option
+or its number), or with a `types.FunctionResponse` that has the id and name of the call."""

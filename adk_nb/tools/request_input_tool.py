@@ -28,5 +28,5 @@ class _RequestInputTool(LongRunningFunctionTool):
 
 
 request_input = _RequestInputTool()
-"""For an agent's `tools`. Its call ends the run. The user answers with the next chat message, or with a
+"""Lets the model ask the user a question. Its call ends the run. The user answers with the next chat message, or with a
 `types.FunctionResponse` that has the id and name of the call. Source of its name and schema: google-adk 2.13."""

@@ -1,6 +1,7 @@
 """Every import path that snippets written for ADK use, as far as it is built, and nothing that is not there."""
 
 import importlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from adk_nb.errors import CloudServiceError
 from tests.support.each import each
 
 ROOT = Path(adk_nb.__file__).parent
+NAMES_PAGE = Path(__file__).parents[2] / "docs" / "pages" / "names.md"
 
 CLOUD = {
     "adk_nb.artifacts": {"GcsArtifactService": "FileArtifactService"},
@@ -326,6 +328,13 @@ def test_star_takes_what_the_face_has(path: Path):
     exec(f"from {package_of(path)} import *", taken)
 
     assert {name for name in taken if not name.startswith("__")} == set(PATHS[package_of(path)].split())
+
+
+@each("module", sorted(package_of(path) for path in FACES))
+def test_every_public_name_stands_on_the_page_of_names_with_what_it_is_for(module: str):
+    rows = dict(re.findall(r"^\| `(\w+)` \| (.+\.) \|$", NAMES_PAGE.read_text(encoding="utf-8"), re.MULTILINE))
+
+    assert {*dir(importlib.import_module(module))} - {"__version__"} - {*rows} == set()
 
 
 @pytest.mark.parametrize(
