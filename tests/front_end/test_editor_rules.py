@@ -3,15 +3,19 @@
 import json
 import random
 from collections import defaultdict
+from pathlib import Path
 from typing import Any
 
 import pytest
 import view_build
+from pygments.token import Comment, Error, Name
 
 from adk_nb.errors import InputError
 from adk_nb.notebook.cells.templates import parse
 from adk_nb.notebook.magics.catalog import grammars
+from docs.cells_lexer import CellLexer
 
+ROOT = Path(__file__).parents[2]
 PIECES = (
     *("{", "}", "{{", "}}", "a", "user:", "?", "\\", "$", " ", "\n", "1", ".b", "artifact.", "[0]", "['c']", "ä"),
     *("{a", "a}", "{{a", "a}}", "{user:a", "{artifact.a", "{a}", "{{ä}}", "{temp:_1?}", "{{a.b[0]}}"),
@@ -78,6 +82,25 @@ def test_an_option_is_wrong_in_the_editor_if_its_line_is_refused():
 
     assert wrong == [is_refused(line) for line in lines]
     assert set(wrong) == {True, False}
+
+
+def test_the_site_colours_the_line_of_a_magic_as_the_editor_does():
+    kinds = {Name.Attribute: "option", Name.Function: "definition", Comment: "comment", Error: "wrong"}
+    tutorials = [json.loads(path.read_text()) for path in sorted(ROOT.glob("notebooks/*.ipynb"))]
+    code = [cell["source"] for tutorial in tutorials for cell in tutorial["cells"] if cell["cell_type"] == "code"]
+    typed = [line.rstrip(";") for source in code for line in "".join(source).splitlines() if "%" in line]
+    typed += [example.splitlines()[0] for grammar in grammars().values() for example in grammar.examples]
+
+    editor = {
+        line: [(token["type"], line[token["from"] : token["to"]]) for token in tokens]
+        for line, tokens in zip(typed, ask("argument.map(cells.magicTokens)", typed), strict=True)
+        if tokens
+    }
+
+    assert len(editor) > 250
+    for line, tokens in editor.items():
+        on_site = [(kinds[token], text) for token, text in CellLexer().get_tokens(line) if token in kinds]
+        assert on_site == [token for token in tokens if token[0] in kinds.values()], line
 
 
 def is_refused(line: str) -> bool:
