@@ -18,7 +18,7 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?=
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or live or kernel_all or browser_all or peers or servers or backends or real_server or binder or long or faults or lite)
+QUICK = not (kernel or browser or live or kernel_all or browser_all or peers or servers or backends or real_server or binder or long or faults or lite or docs)
 # The rooms that nearly every change reaches; the others are in make test.
 ESSENTIAL = agents apps artifacts auth documented events flow ground memory models notebook package planners plugins \
 	runners runtime sessions skills tools workflow
@@ -30,7 +30,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/$(VENV)/bin/python -c "import sy
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults test-quick style bundle front_end kernel-all browser browser-all axe kernels peers servers backends real-server litellm bench docs lite lite-test binder clean chromium postgresql
+.PHONY: help demo lab test test-long faults test-quick style bundle front_end kernel-all browser browser-all axe kernels peers servers backends real-server litellm bench docs docs-test lite lite-test binder clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -93,6 +93,9 @@ bench: $(VENV)/lab.stamp .venv-adk/bench.stamp ## Benchmarks beside google-adk; 
 
 docs: .venv-docs/docs.stamp lite ## The site, from the same README, tutorials and docstrings, into build/site
 	@NO_MKDOCS_2_WARNING=1 .venv-docs/bin/mkdocs build --strict --quiet -f docs/mkdocs.yml && echo "open build/site/index.html"
+
+docs-test: docs $(VENV)/dev.stamp chromium ## Every link of the site, and its search
+	@$(VENV)/bin/python -m pytest -m docs tests/site $(ARGS)
 
 lite: .venv-lite/lite.stamp ## JupyterLite with the package and its tutorials, which run in a browser alone, into build/lite
 	@.venv-lite/bin/python lite/build.py

@@ -4,73 +4,113 @@ JupyterLite, which runs the tutorials.
 
 import re
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.exceptions import PluginError
-from mkdocs.plugins import event_priority
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
+from pygments.lexers import LEXERS
 
 ROOT = Path(__file__).parent.parent
-PACKAGE = ROOT / "adk_nb"
+sys.path.insert(0, str(ROOT))
+
+from docs import cells_lexer, tutorials  # noqa: E402
+from docs.names import PACKAGES, public_names  # noqa: E402
+
 _LITE = ROOT / "build" / "lite"
 _FIRST = "00_start_here.ipynb"
-_NAME = re.compile(r"^from ([\w.]+) import (\w+) as \w+$", re.MULTILINE)
+_WEIGHTS = {"magics.md": 3.0, "CHANGELOG.md": 0.2, "missing_modules.md": 0.2}
+"""Page -> its weight in the search, beside 1; a page of the reference has a half."""
+_PICTURE = re.compile(r'<picture>\s*<source[^>]* srcset="([^"]+)">\s*<img src="([^"]+)"([^>]*)>\s*</picture>')
+_CODE = re.compile(
+    r"^(?P<fence>`{3,}).*?^(?P=fence)$|^#[^\n]*|\[[^\]\n]*\]\([^)\n]*\)|`([A-Z][A-Za-z0-9]+)`", re.M | re.S
+)
+_outputs: dict[str, list[str]] = {}
+"""Page of a tutorial -> what its cells showed."""
+_entries: dict[str, str] = {"adk_nb.types": ""}
+"""Where a public name is defined -> the name, for those that have an entry in the reference; the types have none."""
+
+for lexer in (cells_lexer.CellLexer, cells_lexer.BlockLexer):
+    LEXERS[lexer.__name__] = (cells_lexer.__name__, lexer.name, tuple(lexer.aliases), (), ())
 
 
-@event_priority(100)  # before the plugin that turns notebooks into pages
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add what lies elsewhere in the repository, and what is made here."""
-    for pattern in ("notebooks/*.ipynb", "docs/pictures/*.*", "CHANGELOG.md"):
+    for pattern in ("notebooks/*.ipynb", "docs/pictures/*.*", "C*.md", "SECURITY.md"):
         for path in sorted(ROOT.glob(pattern)):
             relative = path.relative_to(ROOT).as_posix()
             files.append(File(relative, str(ROOT), config.site_dir, config.use_directory_urls))
-    front = (ROOT / "README.md").read_text(encoding="utf-8").replace("](docs/pages/", "](")
+    for path in sorted(ROOT.glob("notebooks/*.ipynb")):
+        name = f"notebooks/{path.stem}.md"
+        content, _outputs[name] = tutorials.page_of(path)
+        files.append(File.generated(config, name, content=content))
+    picture = r'<img src="\1#only-dark"\3><img src="\2#only-light"\3>'
+    front = _PICTURE.sub(picture, (ROOT / "README.md").read_text(encoding="utf-8"))
     files.append(File.generated(config, "index.md", content=front))
-    for name in packages():
-        files.append(File.generated(config, f"reference/{name}.md", content=reference(name)))
+    for package in (*PACKAGES[1:], PACKAGES[0]):  # a name that adk_nb hands on has its entry where it belongs
+        files.append(File.generated(config, f"reference/{package}.md", content=reference(package)))
     return files
 
 
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Links are written as they work in the repository: from `docs/pages` to what lies beside `docs`."""
-    return markdown.replace("](../../", "](").replace("](../pictures/", "](docs/pictures/")
+def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
+    """Mend links, which are written as they work in the repository; colour cells, and link public names."""
+    address = page.file.src_uri
+    weight = 0.5 if address.startswith("reference/") else _WEIGHTS.get(address, 1.0)
+    page.meta.setdefault("search", {"boost": weight})
+    for there, here in (("docs/pages/", ""), ("../../", ""), ("../pictures/", "docs/pictures/")):
+        markdown = markdown.replace(f"]({there}", f"]({here}")
+    markdown = re.sub(r"(\]\((?:notebooks/|\d)[\w/]*)\.ipynb([)#])", r"\1.md\2", markdown)
+    markdown = re.sub(r"^```python$", "```adk-nb", markdown, flags=re.MULTILINE)
+    is_guide = not address.startswith(("reference/", "notebooks/", "CHANGELOG"))
+    return _CODE.sub(_linked, markdown) if is_guide else markdown
+
+
+def _linked(found: re.Match[str]) -> str:
+    """A public name in backticks, with a link to its entry; code, headings and links as they are."""
+    path = next((path for path, name in _entries.items() if name == found[2]), None)
+    return f"[{found[0]}][{path}]" if path else found[0]
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
-    """On the first page and each tutorial, a button that opens it in the browser alone."""
-    name = page.file.src_uri.removeprefix("notebooks/")
-    if name == "index.md":
-        return html.replace("</p>", f"</p>\n{_button(page, _FIRST, 'Try it now, in this browser')}", 1)
-    if page.file.src_uri.endswith(".ipynb"):
-        return f'<div style="padding-left: 15px">{_button(page, name, "Run it in this browser")}</div>{html}'
-    return html
+    """On the first page and each tutorial, what to open it with; in a tutorial, what its cells showed."""
+    address = page.file.src_uri
+    if address == "index.md":
+        return html.replace("</p>", f"</p>\n<p>{_try_it(page, _FIRST, 'Try it now, in this browser')}</p>", 1)
+    if address not in _outputs:
+        return html
+    name = f"{Path(address).stem}.ipynb"
+    download = f'<a class="md-button" href="{name}" download>Download the notebook</a>'
+    buttons = f'<p class="nb-buttons">{_try_it(page, name, "Run it in this browser")} {download}</p>'
+    return tutorials.with_outputs(html.replace("</h1>", f"</h1>\n{buttons}", 1), _outputs[address])
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    """Put JupyterLite with the tutorials beside the pages."""
+    """Put JupyterLite with the tutorials beside the pages, if it has been built."""
+    if _LITE.is_dir():
+        shutil.copytree(_LITE, Path(config.site_dir) / _LITE.name, dirs_exist_ok=True)
+
+
+def _try_it(page: Page, notebook: str, label: str) -> str:
+    """The button that opens a notebook in the browser alone; nothing where JupyterLite is not built."""
     if not _LITE.is_dir():
-        raise PluginError("build/lite is missing, which the buttons open; type: make lite")
-    shutil.copytree(_LITE, Path(config.site_dir) / _LITE.name, dirs_exist_ok=True)
-
-
-def _button(page: Page, notebook: str, label: str) -> str:
+        return ""
     address = get_relative_url(f"{_LITE.name}/lab/index.html", page.url)
     hint = "No server, no installation, no key: Python itself is loaded, some 45 MB the first time."
-    return f'<p><a class="md-button md-button--primary" href="{address}?path={notebook}" title="{hint}">{label}</a></p>'
+    return f'<a class="md-button md-button--primary" href="{address}?path={notebook}" title="{hint}">{label}</a>'
 
 
-def packages() -> list[str]:
-    """The packages whose names a user imports."""
-    return sorted(path.parent.name for path in PACKAGE.glob("*/__init__.pyi"))
-
-
-def reference(name: str) -> str:
-    """The page of one package: each public name, from its docstring."""
-    names = _NAME.findall((PACKAGE / name / "__init__.pyi").read_text(encoding="utf-8"))
-    purpose = (PACKAGE / name / "__init__.py").read_text(encoding="utf-8").split('"""')[1].strip()
-    head = [f"# adk_nb.{name}", purpose.partition("\n")[0], f"`from adk_nb.{name} import …`"]
-    return "\n\n".join([*head, *(f"::: {module}.{public}" for module, public in names)]) + "\n"
+def reference(package: str) -> str:
+    """The page of one package: a table of its public names, then the entry of each that has none yet."""
+    dotted = "adk_nb" if package == "adk_nb" else f"adk_nb.{package}"
+    lines = [f"# {dotted}", "", f"| `from {dotted} import …` | |", "|---|---|"]
+    entries: list[str] = []
+    for public in public_names(package):
+        if public.path not in _entries:
+            _entries[public.path] = public.name
+            entries += ["", f"::: {public.path}"]
+        link = f"[`{public.name}`][{public.path}]" if _entries[public.path] else f"`{public.name}`"
+        lines.append(f"| {link} | {public.line} |")
+    return "\n".join([*lines, *entries]) + "\n"
