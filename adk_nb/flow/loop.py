@@ -80,6 +80,7 @@ class _Turn:
         """The latest one."""
         self._long_running_names: Set[str] = _NO_NAMES
         self._progress_names: Set[str] = _NO_NAMES
+        self._changing_names: Set[str] = _NO_NAMES
         self._answer: Event | None = None
         self._calls: list[types.FunctionCall] = []
         """The calls in all complete responses of one model call."""
@@ -113,6 +114,7 @@ class _Turn:
             self._tools = {tool.name: tool for tool in offered}
             self._long_running_names = {tool.name for tool in offered if tool.is_long_running}
             self._progress_names = {tool.name for tool in offered if tool.reports_progress}
+            self._changing_names = {tool.name for tool in offered if tool.changes_tools}
         self._has_checks = bool(self.counts_cost or self._long_running_names or spec.output_shape or spec.output_key)
         return offered
 
@@ -198,6 +200,8 @@ class _Turn:
                 step = progress.outcome
             else:
                 step = await run_calls(ctx, spec, calls, tools)
+            if self._changing_names and any(call.name in self._changing_names for call in calls):
+                self._tools_offered = None
             if spec.output_shape and (tool_output := output.output_from_tool(ctx, spec, step.events)):
                 step.events.append(tool_output)
         elif answer and answer.has_trailing_code_execution_result():

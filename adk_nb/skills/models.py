@@ -5,7 +5,7 @@ Source of the fields and their limits: https://agentskills.io/specification, and
 
 import re
 import unicodedata
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -41,7 +41,13 @@ class Frontmatter(BaseModel):
     allowed_tools: str | None = Field(default=None, alias="allowed-tools", serialization_alias="allowed-tools")
     """Kept and shown; it allows nothing here: approvals are the user's."""
     metadata: dict[str, Any] = {}
-    """`adk_inject_state: true` fills `{key}` in the instructions from the session's state."""
+    """`adk_inject_state: true` fills `{key}` in the instructions from the session's state; `adk_additional_tools` names
+    tools that an agent has once it has loaded the skill."""
+
+    @property
+    def additional_tools(self) -> list[str]:
+        """The names in `adk_additional_tools`."""
+        return self.metadata.get("adk_additional_tools", [])
 
     @field_validator("name")
     @classmethod
@@ -76,6 +82,9 @@ class Frontmatter(BaseModel):
     def _check_metadata(cls, metadata: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(metadata.get("adk_inject_state", False), bool):
             raise ValueError("adk_inject_state must be true or false")
+        names = metadata.get("adk_additional_tools", [])
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in cast(list[Any], names)):
+            raise ValueError("adk_additional_tools must be a list of names")
         return metadata
 
 

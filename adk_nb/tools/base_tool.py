@@ -63,6 +63,8 @@ class BaseTool:
     response_scheduling: types.FunctionResponseScheduling | None = None
     """When a live model reacts to the result: at once, when idle, or silently. None: the service's default."""
 
+    changes_tools: bool = False
+    """True: after a call of it, the agent's tools are listed anew."""
     reports_progress: bool = False
     """True: it may report progress while it runs, through `tell` of its invocation."""
 

@@ -47,6 +47,8 @@ class BaseToolset(ABC):
             )
         self.tool_filter = tool_filter
         self.tool_name_prefix = tool_name_prefix
+        self._use_invocation_cache = True
+        """False: it is asked for its tools whenever they are listed, not once per invocation. ADK's name."""
         self._cached: tuple[str, list[BaseTool]] | None = None
         self._copies: dict[tuple[int, str], tuple[BaseTool, BaseTool]] = {}
         """Outside a run: id() of a tool and its name with the prefix -> the tool and its copy of that name."""
@@ -69,7 +71,7 @@ class BaseToolset(ABC):
         """
         invocation = readonly_context.invocation_id if readonly_context else None
         # Cached for the invocation, so that the tools do not change between the steps of one run.
-        if invocation and self._cached and self._cached[0] == invocation:
+        if invocation and self._use_invocation_cache and self._cached and self._cached[0] == invocation:
             return self._cached[1]
         tools = await self.get_tools(readonly_context)
         self._warn_unknown_filter_names(tools)

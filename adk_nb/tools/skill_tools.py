@@ -140,10 +140,21 @@ class ListSkillsTool(SkillTool):
         return format_skills_as_xml(skill.frontmatter for skill in self.source.skills.values())
 
 
-class LoadSkillTool(SkillTool):
-    """Loads the instructions of a skill."""
+def activated_key(agent: str) -> str:
+    """Key in the session's state: the skills with tools of their own that an agent has loaded."""
+    return f"_adk_activated_skill_{agent}"
 
-    def __init__(self, source: SkillSource) -> None:
+
+class LoadSkillTool(SkillTool):
+    """Loads the instructions of a skill, after which the agent has the tools that its front matter names.
+
+    Args:
+        source: The skills.
+        changes_tools: There are such tools.
+    """
+
+    def __init__(self, source: SkillSource, *, changes_tools: bool = False) -> None:
+        self.changes_tools = changes_tools
         description = "Loads a skill: the instructions for a particular task."
         super().__init__(source, LOAD_SKILL, description, {"skill_name": _SKILL_NAME}, ["skill_name"])
 
@@ -156,6 +167,10 @@ class LoadSkillTool(SkillTool):
         instructions = skill.instructions
         if skill.frontmatter.metadata.get("adk_inject_state"):
             instructions = await inject_session_state(instructions, tool_context)
+        if self.changes_tools and skill.frontmatter.additional_tools:
+            key = activated_key(tool_context.agent_name)
+            loaded = list(tool_context.state.get(key) or ())
+            tool_context.state[key] = list(dict.fromkeys([*loaded, skill.name]))
         return {
             "skill_name": skill.name,
             "instructions": instructions,

@@ -1,18 +1,20 @@
 """Skills for an agent: it learns which skills exist, and loads those it needs."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import Any
 
 from adk_nb import sync
-from adk_nb.errors import InputError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.requests import LOAD_SKILL
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.skills.catalog import FixedSkills, SkillCatalog, format_skills_as_xml
 from adk_nb.skills.models import Frontmatter, Skill
 from adk_nb.tools.base_tool import BaseTool
-from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate, on_toolset_failure
+from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate, expand_toolsets, on_toolset_failure
+from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.skill_tools import (
     LIST_SKILLS,
     LOAD_SKILL_RESOURCE,
@@ -24,6 +26,7 @@ from adk_nb.tools.skill_tools import (
     RunSkillScriptTool,
     ScriptExecutor,
     SkillSource,
+    activated_key,
 )
 
 logger = logging.getLogger(__name__)
@@ -50,9 +53,12 @@ class SkillToolset(BaseToolset):
         tool_name_prefix: The tools are offered as `<prefix>_<name>`.
         tool_filter: As for any toolset.
         discovery_mode: The means by which a model learns which skills exist.
+        additional_tools: Functions, tools and toolsets. An agent has one of them once it has loaded a skill whose
+            `metadata` names it in `adk_additional_tools`, from its next request to the end of the session.
 
     Raises:
         InputError: Two skills have one name.
+        ConfigurationError: One of `additional_tools` is of another kind.
     """
 
     def __init__(
@@ -64,14 +70,20 @@ class SkillToolset(BaseToolset):
         tool_name_prefix: str | None = None,
         tool_filter: ToolPredicate | list[str] | None = None,
         discovery_mode: SkillDiscoveryMode = SkillDiscoveryMode.LAZY,
+        additional_tools: Sequence[Callable[..., Any] | BaseTool | BaseToolset] | None = None,
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
         self._source: SkillSource = skills if isinstance(skills, SkillCatalog) else FixedSkills(skills or ())
         self._is_eager = discovery_mode is SkillDiscoveryMode.EAGER
         self._script_tool = RunSkillScriptTool(self._source, code_executor, script_timeout)
         self._tools: list[BaseTool] = [] if self._is_eager else [ListSkillsTool(self._source)]
-        self._tools += [LoadSkillTool(self._source), LoadSkillResourceTool(self._source)]
+        self._additional_tools = [_as_tool(given) for given in additional_tools or ()]
+        load = LoadSkillTool(self._source, changes_tools=bool(self._additional_tools))
+        self._tools += [load, LoadSkillResourceTool(self._source)]
+        self._use_invocation_cache = not self._additional_tools
         self._reported = dict(self._source.problems)
+        self._reported_tools: set[tuple[str, str]] = set()
+        """Skills with names of tools that they do not get."""
 
     @property
     def frontmatters(self) -> list[Frontmatter]:
@@ -87,7 +99,7 @@ class SkillToolset(BaseToolset):
     def further_identity(self) -> list[object]:
         """The texts and files of the skills as they are now, for a fingerprint."""
         self._source.refresh()
-        identity: list[object] = [self._is_eager, sorted(self._source.problems.items())]
+        identity: list[object] = [self._is_eager, sorted(self._source.problems.items()), self._additional_tools]
         for name in sorted(self._source.skills):
             try:
                 skill = self._source.load(name)
@@ -99,18 +111,41 @@ class SkillToolset(BaseToolset):
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         await sync.blocking(self._source.refresh, thread=True)
-        # Each skill that is newly left out is told to the viewer of the run, or to the log.
-        report = on_toolset_failure.get()
         for name, reason in self._source.problems.items():
-            if self._reported.get(name) == reason:
-                continue
-            text = f"skill {name!r:.100} is left out: {reason}"
-            if report:
-                report(text)
-            else:
-                logger.warning("%s", text)
+            if self._reported.get(name) != reason:
+                _report(f"skill {name!r:.100} is left out: {reason}")
         self._reported = dict(self._source.problems)
-        return [*self._tools, self._script_tool] if self._runs_scripts(readonly_context) else self._tools
+        tools = [*self._tools, self._script_tool] if self._runs_scripts(readonly_context) else self._tools
+        loaded = readonly_context.state.get(activated_key(readonly_context.agent_name)) if readonly_context else None
+        if not (loaded and readonly_context and self._additional_tools):
+            return tools
+        return [*tools, *await self._tools_of(loaded, {tool.name for tool in tools}, readonly_context)]
+
+    async def _tools_of(self, skills: Sequence[str], taken: set[str], context: ReadonlyContext) -> list[BaseTool]:
+        """The additional tools that these skills name, in the order of loading, so that a prompt keeps its beginning.
+
+        Args:
+            skills: Names of skills.
+            taken: Names of tools that are not replaced.
+            context: Of the invocation.
+        """
+        listed = self._source.skills
+        wanted = {
+            name: skill for skill in skills if skill in listed for name in listed[skill].frontmatter.additional_tools
+        }
+        given = await expand_toolsets(context.agent_name, self._additional_tools, context)
+        by_name = {tool.name: tool for tool in given}
+        for name, skill in wanted.items():
+            if (name in taken or name not in by_name) and (skill, name) not in self._reported_tools:
+                self._reported_tools.add((skill, name))
+                reason = "is a tool of the skills themselves" if name in taken else "is not among additional_tools"
+                _report(f"skill {skill!r} names the tool {name!r:.100}, which {reason}")
+        return [by_name[name] for name in wanted if name in by_name and name not in taken]
+
+    async def close(self) -> None:
+        for given in self._additional_tools:
+            if isinstance(given, BaseToolset):
+                await given.close()
 
     async def process_llm_request(self, *, tool_context: ToolContext, llm_request: LlmRequest) -> None:
         """Tell the model how to use skills, and with `EAGER` which skills exist."""
@@ -128,6 +163,22 @@ class SkillToolset(BaseToolset):
         return self._script_tool.executor(context) is not None and any(
             skill.has_scripts for skill in self._source.skills.values()
         )
+
+
+def _report(text: str) -> None:
+    """Tell the viewer of the run, or else the log."""
+    if report := on_toolset_failure.get():
+        report(text)
+    else:
+        logger.warning("%s", text)
+
+
+def _as_tool(given: Any) -> BaseTool | BaseToolset:
+    if isinstance(given, BaseTool | BaseToolset):
+        return given
+    if callable(given):
+        return FunctionTool(given)
+    raise ConfigurationError(f"additional_tools takes functions, tools and toolsets, got {given!r:.80}")
 
 
 def _instruction(prefix: str, tools: Sequence[str], *, runs_scripts: bool) -> str:

@@ -110,6 +110,7 @@ def told(package: str, folder: Path) -> dict[str, Any]:
         "listed": sorted(skills.list_skills_in_dir(folder / "skills")),
         "refused": [name for name, text in WRONG.items() if _refuses(skills, folder / "wrong" / name, text)],
         "called": asyncio.run(_called(package, loaded)),
+        "brought": asyncio.run(_brought(package, loaded[0].model_copy(deep=True))),
     }
 
 
@@ -133,9 +134,56 @@ def _refuses(skills: Any, folder: Path, text: str) -> bool:
     return False
 
 
+async def _brought(package: str, skill: Any) -> dict[str, Any]:
+    """Which tools each request had, and the results, while a model loads a skill that brings a tool."""
+
+    def book(city: str) -> str:
+        """Book a trip."""
+        return f"booked {city}"
+
+    def cancel(city: str) -> str:
+        """Cancel a trip."""
+        return f"cancelled {city}"
+
+    skill.frontmatter.metadata["adk_additional_tools"] = ["book", "fly"]
+    name = skill.frontmatter.name
+    answers: list[Any] = [("book", {"city": "Rome"}), ("load_skill", {"skill_name": name}), ("book", {"city": "Oslo"})]
+    requests, module, types = [], _modules(package), importlib.import_module("google.genai.types")
+
+    class Calls(module["models"].BaseLlm):
+        async def generate_content_async(self, llm_request: Any, stream: bool = False):
+            requests.append(sorted({"book", "cancel", "fly"} & llm_request.tools_dict.keys()))
+            part = types.Part(text="Done.")
+            if answers:
+                name, args = answers.pop(0)
+                part = types.Part(function_call=types.FunctionCall(name=name, args=args))
+            yield module["models"].LlmResponse(content=types.Content(role="model", parts=[part]))
+
+    toolset = importlib.import_module(f"{package}.tools.skill_toolset").SkillToolset(
+        skills=[skill], additional_tools=[book, cancel]
+    )
+    agent = module["agents"].LlmAgent(name="clerk", model=Calls(model="calls"), tools=[toolset])
+    runner = module["runners"].InMemoryRunner(agent=agent, app_name="app")
+    where = {"app_name": "app", "user_id": "u", "session_id": "s"}
+    await runner.session_service.create_session(**where)
+    for text in ("Book", "Thanks"):
+        said = types.Content(role="user", parts=[types.Part(text=text)])
+        async for _ in runner.run_async(user_id="u", session_id="s", new_message=said):
+            pass
+    session = await runner.session_service.get_session(**where)
+    responses = [one for event in session.events for one in event.get_function_responses()]
+    results = ["error" if "error" in one.response else one.response.get("result") for one in responses]
+    state = {key: value for key, value in session.state.items() if "skill" in key}
+    return {"offered": requests, "results": results, "state": state}
+
+
+def _modules(package: str) -> dict[str, Any]:
+    return {name: importlib.import_module(f"{package}.{name}") for name in ("agents", "models", "runners")}
+
+
 async def _called(package: str, loaded: list[Any]) -> list[Any]:
     """The result of each call, in the order of CALLS; approvals are given."""
-    module = {name: importlib.import_module(f"{package}.{name}") for name in ("agents", "models", "runners")}
+    module = _modules(package)
     types = importlib.import_module("google.genai.types")
     toolset = importlib.import_module(f"{package}.tools.skill_toolset").SkillToolset(
         skills=loaded, code_executor=importlib.import_module(f"{package}.code_executors").UnsafeLocalCodeExecutor()

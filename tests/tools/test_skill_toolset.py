@@ -9,9 +9,11 @@ import pytest
 from adk_nb import Chat
 from adk_nb.agents import LlmAgent
 from adk_nb.code_executors import BuiltInCodeExecutor, UnsafeLocalCodeExecutor
-from adk_nb.errors import InputError
+from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.models import LlmRequest, ScriptedLlm, call
 from adk_nb.skills import Frontmatter, Resources, Script, Skill, SkillCatalog, load_skill_from_dir
+from adk_nb.tools.base_toolset import StaticToolset
+from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.tools.skill_toolset import SkillDiscoveryMode, SkillToolset
 from tests.support.skills import REPORT, write_skill
 
@@ -409,3 +411,84 @@ def test_a_filter_leaves_scripts_out(tmp_path: Path, caplog: pytest.LogCaptureFi
     assert offered(model.requests[0]) == {"load_skill"}
     assert "run_skill_script" not in str(model.requests[0].config.system_instruction)
     assert not caplog.records
+
+
+# ---- tools that a skill brings
+
+
+def with_tools(folder: Path, *names: str, skill: str = "trip-budget") -> Path:
+    listed = ", ".join(names)
+    front = f"name: {skill}\ndescription: d\nmetadata:\n  adk_additional_tools: [{listed}]"
+    return write_skill(folder, skill, text=f"---\n{front}\n---\nBook it.")
+
+
+def book(city: str) -> str:
+    """Book a trip."""
+    return f"booked {city}"
+
+
+def cancel(city: str) -> str:
+    """Cancel a trip."""
+    return f"cancelled {city}"
+
+
+BOOK = [call("load_skill", skill_name="trip-budget"), call("book", city="Oslo"), "Booked."]
+
+
+def test_a_skill_brings_tools_in_the_turn_that_loads_it_and_later(tmp_path: Path):
+    skill = load_skill_from_dir(with_tools(tmp_path, "book"))
+    chat, model = chat_with(SkillToolset([skill], additional_tools=[book, cancel]), *BOOK, "And now?")
+    assert chat.ask("Book Oslo").text == "Booked."
+    chat.ask("Thanks")
+
+    assert results(chat, "book") == [{"result": "booked Oslo"}]
+    assert ["book" in offered(request) for request in model.requests] == [False, True, True, True]
+    assert not any("cancel" in offered(request) for request in model.requests), "no skill names it"
+    other = Chat(LlmAgent(name="clerk", model=ScriptedLlm("Hi."), tools=[SkillToolset([skill])]))
+    other.ask("Hello")
+    assert dict(other.state) == {}, "each session loads for itself"
+
+
+def test_a_tool_of_a_skill_waits_for_its_approval_as_any_other(tmp_path: Path):
+    skill = load_skill_from_dir(with_tools(tmp_path, "book"))
+    toolset = SkillToolset([skill], additional_tools=[FunctionTool(book, require_confirmation=True)])
+    chat, _ = chat_with(toolset, *BOOK)
+    reply = chat.ask("Book Oslo")
+
+    assert [interrupt.call.name for interrupt in reply.interrupts] == ["book"]
+    assert chat.approve().text == "Booked." and results(chat, "book")[-1] == {"result": "booked Oslo"}
+
+
+def test_additional_tools_may_be_toolsets_and_have_the_prefix_of_the_skills(tmp_path: Path):
+    skill = load_skill_from_dir(with_tools(tmp_path, "book"))
+    toolset = SkillToolset([skill], additional_tools=[StaticToolset([book, cancel])], tool_name_prefix="trip")
+    chat, model = chat_with(
+        toolset, call("trip_load_skill", skill_name="trip-budget"), call("trip_book", city="Oslo"), "Booked."
+    )
+    chat.ask("Book Oslo")
+
+    assert results(chat, "trip_book") == [{"result": "booked Oslo"}]
+    assert "trip_book" in offered(model.requests[1]) and "trip_cancel" not in offered(model.requests[1])
+
+
+def test_a_skill_that_names_what_is_not_there_says_so_once(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    skill = load_skill_from_dir(with_tools(tmp_path, "fly", "load_skill"))
+    chat, _ = chat_with(SkillToolset([skill], additional_tools=[book]), BOOK[0], "Loaded.", "Yes.")
+    with caplog.at_level(logging.WARNING):
+        chat.ask("Load it")
+        chat.ask("Again")
+
+    said = [record.getMessage() for record in caplog.records]
+    assert sum("'fly', which is not among additional_tools" in text for text in said) == 1
+    assert sum("'load_skill', which is a tool of the skills themselves" in text for text in said) == 1
+
+
+def test_what_cannot_be_an_additional_tool_is_refused(tmp_path: Path):
+    with pytest.raises(ConfigurationError, match="'book'"):
+        SkillToolset([], additional_tools=["book"])  # type: ignore[list-item]
+    with pytest.raises(InputError, match="adk_additional_tools must be a list of names"):
+        load_skill_from_dir(
+            write_skill(
+                tmp_path, text="---\nname: trip-budget\ndescription: d\nmetadata: {adk_additional_tools: x}\n---\n"
+            )
+        )
