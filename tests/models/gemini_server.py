@@ -6,8 +6,10 @@ Paths and bodies are those of https://ai.google.dev/api/generate-content: `model
 """
 
 import json
+import socket
 import threading
 from collections import deque
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -76,6 +78,7 @@ class GeminiServer:
         self.replies: deque[Reply] = deque()
         self.requests: list[Request] = []
         self.connections = 0
+        self.open_sockets: set[socket.socket] = set()
         self.client_left = threading.Event()
         self.silent = threading.Event()
         """Set when it has sent what it has to send, and leaves the connection open."""
@@ -101,6 +104,9 @@ class GeminiServer:
 
     def __exit__(self, *_: object) -> None:
         self._http.shutdown()
+        for connection in [*self.open_sockets]:  # a client keeps one for its next request
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RD)
         self._http.server_close()
         self._thread.join(30)
 
@@ -113,6 +119,11 @@ class _Handler(BaseHTTPRequestHandler):
     def setup(self) -> None:
         super().setup()
         self.at.connections += 1
+        self.at.open_sockets.add(self.connection)
+
+    def finish(self) -> None:
+        self.at.open_sockets.discard(self.connection)
+        super().finish()
 
     def do_POST(self) -> None:
         url = urlsplit(self.path)

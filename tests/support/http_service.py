@@ -52,8 +52,6 @@ class Service:
         self.asked: list[Request] = []
         self._answers: dict[str, deque[Any]] = defaultdict(deque)
         self._makers: dict[str, Answers] = {}
-        self.connections: set[socket.socket] = set()
-        """Those that are open."""
         self._closed = threading.Event()
         self._came = threading.Condition()
         self._http = ThreadingHTTPServer(("127.0.0.1", port), type("Handler", (_Handler,), {"at": self}))
@@ -109,9 +107,6 @@ class Service:
         if not self._closed.is_set():
             self._closed.set()
             self._http.shutdown()
-            for connection in list(self.connections):  # a client may have opened one and sent nothing on it
-                with suppress(OSError):
-                    connection.shutdown(socket.SHUT_RD)
             self._http.server_close()
             self._thread.join(30)
 
@@ -127,14 +122,6 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 5
     at: Service
-
-    def setup(self) -> None:
-        super().setup()
-        self.at.connections.add(self.connection)
-
-    def finish(self) -> None:
-        self.at.connections.discard(self.connection)
-        super().finish()
 
     def _do(self) -> None:
         url = urlsplit(self.path)
