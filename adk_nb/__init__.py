@@ -3,8 +3,8 @@
 import sys
 from typing import Any
 
+from adk_nb.google_adk import MissingModules
 from adk_nb.lazy import face
-from adk_nb.missing_modules import MissingModules
 
 __version__ = "0.1.0"
 

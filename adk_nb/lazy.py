@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from adk_nb.errors import CloudServiceError, MissingExtraError
-from adk_nb.missing_modules import instead_of
+from adk_nb.google_adk import instead_of
 
 _NOT_IN_A_BROWSER = {
     "dbos": "dbos",

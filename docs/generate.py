@@ -16,7 +16,7 @@ from typing import Any
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from adk_nb.missing_modules import INSTEAD  # noqa: E402
+from adk_nb.google_adk import INSTEAD  # noqa: E402
 from adk_nb.notebook.magics import catalog  # noqa: E402
 from adk_nb.notebook.magics.config import AdkNb  # noqa: E402
 from adk_nb.notebook.magics.grammar import Grammar  # noqa: E402

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import settings  # early: as it is imported, it asks who refers to trio's numbers; no answer once frozen
 
 from adk_nb import clock, redaction
-from adk_nb.models.local_servers import USUAL_PORTS
+from adk_nb.models.default_model import USUAL_PORTS
 from tests.support.tiers import (
     pytest_collection_modifyitems,
     pytest_ignore_collect,

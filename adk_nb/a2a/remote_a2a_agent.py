@@ -17,7 +17,7 @@ from adk_nb.a2a.remote_turn import RemoteTurn
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import A2AClientError, A2AConnectionError, ConfigurationError
 from adk_nb.events.event import Event
-from adk_nb.flow.history.quoting import break_marks
+from adk_nb.flow.history.contents import break_marks
 from adk_nb.redaction import hidden, remember, remember_url
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.mcp_tool.content import clean_text

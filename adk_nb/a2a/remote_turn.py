@@ -16,7 +16,7 @@ from adk_nb.a2a.remote_questions import (
 )
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event, as_content
-from adk_nb.flow.history.quoting import quote_parts
+from adk_nb.flow.history.contents import quote_parts
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import Interrupt

@@ -13,8 +13,7 @@ from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.errors import ConfigurationError, InputError
 from adk_nb.events.event import Event
 from adk_nb.flow import live
-from adk_nb.flow.loop import run_llm
-from adk_nb.flow.output import apply_and_report
+from adk_nb.flow.loop import apply_and_report, run_llm
 from adk_nb.flow.request import static_content
 from adk_nb.locations import warn
 from adk_nb.models.base_llm import BaseLlm

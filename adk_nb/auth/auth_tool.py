@@ -6,9 +6,8 @@ from typing import Any
 
 from pydantic import BaseModel, Field, field_validator
 
-from adk_nb.auth.auth_credential import AuthCredential
+from adk_nb.auth.auth_credential import AuthCredential, SecretModel
 from adk_nb.auth.auth_schemes import AuthScheme
-from adk_nb.auth.secrets import SecretModel
 
 _FLOW_FIELDS = {"auth_uri", "state", "nonce", "redirect_uri", "expires_at", "expires_in"}
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from adk_nb.concurrency.single_thread import IN_A_BROWSER
+from adk_nb.concurrency.threads import IN_A_BROWSER
 from adk_nb.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)

@@ -9,8 +9,7 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, Generic, TypeVar, cast
 
-from adk_nb.concurrency.single_thread import has_threads
-from adk_nb.concurrency.threads import MAX_WORKERS, Call, workers
+from adk_nb.concurrency.threads import MAX_WORKERS, Call, has_threads, workers
 from adk_nb.concurrency.work import current_call_queue, interrupt_call
 
 T = TypeVar("T")

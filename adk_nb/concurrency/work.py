@@ -15,21 +15,19 @@ from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from typing import Any, Generic, TypeVar
 
-from adk_nb.concurrency.single_thread import (
-    ForegroundLoop,
-    can_wait,
-    cannot_wait,
-    has_threads,
-    running_loop,
-    wait_for,
-)
 from adk_nb.concurrency.threads import (
     HEARTBEAT_SECONDS,
     Call,
+    ForegroundLoop,
     LoopThread,
     WorkerThread,
+    can_wait,
+    cannot_wait,
+    has_threads,
     loop_thread,
     on_a_loop_thread,
+    running_loop,
+    wait_for,
     workers,
 )
 

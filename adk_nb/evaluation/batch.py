@@ -25,8 +25,8 @@ from adk_nb.evaluation.rate import Rate
 from adk_nb.evaluation.row_runs import Confirm, Job, Row, RowRunner
 from adk_nb.evaluation.stubs import StubPlugin, check_stubs
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.events.usage import load_prices
 from adk_nb.flow.budget import Spending
-from adk_nb.models import prices
 from adk_nb.models.http_address import is_loopback
 from adk_nb.models.llm_response import Attempt
 from adk_nb.plugins.base_plugin import BasePlugin
@@ -124,7 +124,7 @@ class Batch:
         if isinstance(confirm, str) and confirm not in ("ask", "yes", "no"):
             raise InputError(f"confirm is 'ask', 'yes', 'no' or a list of tools, got {confirm!r}")
         if budget_usd is not None:
-            prices.load()
+            load_prices()
         self.session_service = options.get("session_service") or InMemorySessionService()
         self.agent = agent.root_agent if isinstance(agent, App) else agent
         self.app = agent if isinstance(agent, App) else None

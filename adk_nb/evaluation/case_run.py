@@ -11,8 +11,7 @@ from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.eval_case import IntermediateData, Invocation, InvocationEvent, InvocationEvents, content_text
 from adk_nb.events.event import Event
 from adk_nb.events.requests import REQUESTS
-from adk_nb.events.usage import total_usage, usages_of
-from adk_nb.models.prices import price
+from adk_nb.events.usage import price, total_usage, usages_of
 
 
 class CaseRun:

@@ -5,10 +5,9 @@ from contextvars import ContextVar
 
 from adk_nb.errors import MissingExtraError
 from adk_nb.events.event import Event
-from adk_nb.events.usage import usages_of
+from adk_nb.events.usage import load_prices, price, usages_of
 from adk_nb.flow.spec import LlmSpec, agent_event
 from adk_nb.models.llm_response import REPLAYED
-from adk_nb.models.prices import load, price
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
 
@@ -102,7 +101,7 @@ def is_over_budget(ctx: InvocationContext) -> bool:
     if limit is None:
         return False
     # Even before the first response: without a table of prices, the limit would be silently ignored.
-    load()
+    load_prices()
     counter = ctx.shared.outermost
     if counter.cost_usd is None:
         counter.cost_usd = 0.0

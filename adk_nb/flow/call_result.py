@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from adk_nb import parts, sync, types
-from adk_nb.auth.secrets import redact
+from adk_nb.auth.auth_credential import redact
 from adk_nb.events.event_actions import EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.redaction import in_result, without_known
@@ -19,8 +19,7 @@ from adk_nb.runtime.durable import DurableCall
 from adk_nb.runtime.invocation_context import Decision
 from adk_nb.sessions.state import storable_delta
 from adk_nb.tools.media import MAX_MEDIA_BYTES, Media, with_base64, with_blobs
-from adk_nb.tools.tables import MIME_TYPES, Piece
-from adk_nb.tools.tool_result import as_response, convert_result
+from adk_nb.tools.tool_result import MIME_TYPES, Piece, as_response, convert_result
 
 MAX_DISPLAY_CHARS = 64 * 1024
 """Longest rendered result that an event stores; longer ones become artifacts."""

@@ -1,12 +1,17 @@
-"""The loop of every LLM agent: ask the model, run its calls, ask again, until there are no calls."""
+"""The loop of every LLM agent: ask the model, run its calls, ask again, until there are no calls.
 
-from collections.abc import AsyncGenerator, Mapping, Sequence, Set
+The final answer is validated against `output_schema` and stored; after a mismatch the model is asked once more.
+"""
+
+import json
+import logging
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence, Set
 from contextlib import aclosing
 from types import MappingProxyType
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.flow import output
+from adk_nb.events.event_actions import EventActions
 from adk_nb.flow.budget import add_cost, budget_event, counts_cost
 from adk_nb.flow.code_execution import run_trailing_code
 from adk_nb.flow.model_call import ModelCall, mark_long_running
@@ -20,6 +25,7 @@ from adk_nb.runtime.context import Context, ReadonlyContext
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.set_model_response_tool import SetModelResponseTool
+from adk_nb.tools.shape import error_text
 
 _NO_TOOLS: Mapping[str, BaseTool] = MappingProxyType({})
 _NO_NAMES: Set[str] = frozenset()
@@ -162,7 +168,7 @@ class _Turn:
                 add_cost(self.ctx, event)
             mark_long_running(event, self._long_running_names)
             # An answer with calls is not final, so it is not validated.
-            self._output_error = None if self._calls else output.apply_output(self.spec, event)
+            self._output_error = None if self._calls else apply_output(self.spec, event)
         return event
 
     def is_over(self) -> bool:
@@ -184,9 +190,9 @@ class _Turn:
         if self._output_error:
             if self._corrections and not ctx.end_invocation:
                 # The model gets its one retry.
-                self._corrections, self._correction = 0, [output.correction_request(self._output_error)]
+                self._corrections, self._correction = 0, [correction_request(self._output_error)]
                 return
-            step = output.mismatch_result(ctx, spec, self._output_error, answer)
+            step = mismatch_result(ctx, spec, self._output_error, answer)
         elif calls:
             tools, requested = self._tools, self._request.tools_dict if self._request else {}
             # Callbacks may have added some to the request.
@@ -202,7 +208,7 @@ class _Turn:
                 step = await run_calls(ctx, spec, calls, tools)
             if self._changing_names and any(call.name in self._changing_names for call in calls):
                 self._tools_offered = None
-            if spec.output_shape and (tool_output := output.output_from_tool(ctx, spec, step.events)):
+            if spec.output_shape and (tool_output := output_from_tool(ctx, spec, step.events)):
                 step.events.append(tool_output)
         elif answer and answer.has_trailing_code_execution_result():
             step = StepResult([], ask_again=True)  # the model's service ran its code
@@ -220,3 +226,88 @@ class _Turn:
             or (answer.custom_metadata and ends_turn(answer.custom_metadata))
         ):
             self.asks_model = False
+
+
+logger = logging.getLogger(__name__)
+
+OUTPUT_SCHEMA_MISMATCH = "OUTPUT_SCHEMA_MISMATCH"
+"""Error code of the event after an answer that does not fit the agent's output schema."""
+
+
+def apply_output(spec: LlmSpec, event: Event) -> Exception | None:
+    """If `event` is a final answer, set its `output` and the state delta of `output_key`.
+
+    Returns:
+        The validation error; the event is unchanged then.
+    """
+    if spec.mode == "task":  # its output comes from the tool that completes it
+        return None
+    if event.error_code or not event.is_final_response() or event.get_function_calls():
+        return None
+    # After an answer that ends in code the result is still to come.
+    if not event.parts or event.parts[-1].executable_code or not (text := event.text):
+        return None
+    value = text
+    if spec.output_shape:
+        try:
+            value = event.output = spec.output_shape.read(text)
+        except Exception as error:  # validators may raise anything
+            if spec.on_output_error != "raw":
+                return error
+            logger.warning(
+                "agent %r: the answer is stored as text, as it does not fit output_schema: %s",
+                spec.name,
+                error_text(error),
+            )
+    if spec.output_key:
+        event.actions.state_delta[spec.output_key] = value
+    return None
+
+
+def apply_and_report(ctx: InvocationContext, spec: LlmSpec, event: Event) -> Generator[Event, None, None]:
+    """Apply the output of an answer that a callback gave; yield it, and the mismatch event if it does not fit.
+
+    Raises:
+        Exception: The validation error, with `on_output_error='raise'`.
+    """
+    error = apply_output(spec, event)
+    yield event
+    if error:
+        step = mismatch_result(ctx, spec, error, event)
+        yield from step.events
+        step.ends_turn()
+
+
+def mismatch_result(ctx: InvocationContext, spec: LlmSpec, error: Exception, event: Event | None) -> StepResult:
+    """The step after an answer that does not fit: a mismatch event, or with `on_output_error='raise'` the error."""
+    if spec.on_output_error == "raise":
+        return StepResult([], error)
+    remedy = "describe the expected fields in the instruction"
+    if event and event.model_version == "offline":
+        remedy = "the built-in model 'offline' cannot fill a schema: name a model, or set a key"
+    elif spec.on_output_error != "retry":
+        remedy += ", or let the model retry: on_output_error='retry' (in a cell: --set on_output_error=retry)"
+    message = f"the answer of agent {spec.name!r} does not fit its output_schema: {error_text(error)}; {remedy}"
+    return StepResult([agent_event(ctx, spec, error_code=OUTPUT_SCHEMA_MISMATCH, error_message=message)])
+
+
+def correction_request(error: Exception) -> types.Content:
+    """The message that asks the model for a second answer; it is not stored in the session."""
+    text = f"That answer does not fit the schema: {error_text(error)}. Answer again in the requested format."
+    return types.Content(role="user", parts=[types.Part(text=text)])
+
+
+def output_from_tool(ctx: InvocationContext, spec: LlmSpec, events: Sequence[Event]) -> Event | None:
+    """The answer given through `set_model_response`, as an event of the model. None: the tool was not called."""
+    actions = [event.actions for event in events if "set_model_response" in event.actions.model_fields_set]
+    if not actions:
+        return None
+    value = actions[-1].set_model_response
+    state_delta = {spec.output_key: value} if spec.output_key else {}
+    return agent_event(
+        ctx,
+        spec,
+        content=types.Content(role="model", parts=[types.Part(text=json.dumps(value, ensure_ascii=False))]),
+        output=value,
+        actions=EventActions(state_delta=state_delta),
+    )

@@ -8,8 +8,7 @@ from typing import Any, SupportsIndex, cast, overload
 from adk_nb import types
 from adk_nb.errors import InputError
 from adk_nb.events.event import as_content
-from adk_nb.flow.history.contents import contents_before, read_contents
-from adk_nb.flow.history.quoting import INSTRUCTION_FENCE, fence, fence_marks
+from adk_nb.flow.history.contents import INSTRUCTION_FENCE, contents_before, fence, fence_marks, read_contents
 from adk_nb.flow.spec import LlmSpec, hooks_of
 from adk_nb.models.cache_metadata import CacheMetadata
 from adk_nb.models.llm_request import LlmRequest

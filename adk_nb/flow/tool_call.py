@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from adk_nb import clock, parts, types
-from adk_nb.concurrency.single_thread import running_loop
+from adk_nb.concurrency.threads import running_loop
 from adk_nb.errors import ConfigurationError, InputError, LlmCallsLimitExceededError, ToolNotFoundError, closest
 from adk_nb.events.event_actions import no_actions
 from adk_nb.events.tool_confirmation import ToolConfirmation

@@ -13,7 +13,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import httpx2
 
-from adk_nb.concurrency.single_thread import IN_A_BROWSER
+from adk_nb.concurrency.threads import IN_A_BROWSER
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
 from adk_nb.models.http_address import guess_url

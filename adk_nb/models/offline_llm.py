@@ -9,10 +9,10 @@ from pydantic import Field
 
 from adk_nb import types
 from adk_nb.models.base_llm import BaseLlm, LlmCapabilities
+from adk_nb.models.default_model import servers_seen
 from adk_nb.models.json_schemas import allowed_functions, calling_config, parameters_schema
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
-from adk_nb.models.local_servers import servers_seen
 from adk_nb.models.offline_arguments import (
     CHANGING,
     NEGATIONS,

@@ -11,10 +11,10 @@ from pydantic import Field
 
 from adk_nb.errors import ConfigurationError, ModelError
 from adk_nb.models.base_llm import LlmCapabilities
+from adk_nb.models.default_model import ollama_url
 from adk_nb.models.http_address import api_url, public_url
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import MODEL_NOTE, LlmResponse
-from adk_nb.models.local_servers import ollama_url
 from adk_nb.models.openai_chat import (
     SAMPLING_SETTINGS,
     SENT_AS,

@@ -7,7 +7,7 @@ from contextlib import aclosing, suppress
 from typing import Any, Self
 
 from adk_nb import sync
-from adk_nb.concurrency.single_thread import running_loop
+from adk_nb.concurrency.threads import running_loop
 from adk_nb.events.event import Event
 
 INVOCATION_ABORTED = "INVOCATION_ABORTED"

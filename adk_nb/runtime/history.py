@@ -8,9 +8,8 @@ from adk_nb.events.event import Event
 from adk_nb.events.graph_checkpoint import awaited_keys, checkpoint_in
 from adk_nb.events.requests import REQUESTS
 from adk_nb.runtime.branches import is_under
-from adk_nb.runtime.calls import Calls, OpenTasks, TurnCalls
+from adk_nb.runtime.calls import Calls, OpenInterrupts, OpenTasks, TurnCalls, callers_of
 from adk_nb.runtime.interrupts import Interrupt, Kind
-from adk_nb.runtime.open_interrupts import OpenInterrupts, callers_of
 from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
 

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from adk_nb import sync
-from adk_nb.concurrency.single_thread import has_threads
+from adk_nb.concurrency.threads import has_threads
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.context import Context, abandon
 from adk_nb.runtime.invocation_context import InvocationContext, InvocationShared

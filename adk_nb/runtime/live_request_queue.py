@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from adk_nb import types
-from adk_nb.concurrency.single_thread import running_loop
+from adk_nb.concurrency.threads import running_loop
 from adk_nb.errors import InputError
 from adk_nb.events.event import as_content
 

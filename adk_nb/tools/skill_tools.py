@@ -14,7 +14,7 @@ from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any, Protocol, cast
 
 from adk_nb import sync, types
-from adk_nb.concurrency.single_thread import IN_A_BROWSER
+from adk_nb.concurrency.threads import IN_A_BROWSER
 from adk_nb.errors import InputError, closest
 from adk_nb.events.requests import LOAD_SKILL
 from adk_nb.events.tool_confirmation import ToolConfirmation

@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, unquote_plus, urlencode
 import httpx2
 
 from adk_nb import redaction
-from adk_nb.concurrency.single_thread import IN_A_BROWSER
+from adk_nb.concurrency.threads import IN_A_BROWSER
 from adk_nb.models.connections import HEADER_NAME, HEADER_VALUE, PageFetch, PerLoop, isolated_client, own_tls
 
 CONNECT_SECONDS = 10.0

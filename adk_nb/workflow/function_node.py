@@ -15,9 +15,8 @@ from adk_nb.errors import WorkflowDataError
 from adk_nb.events.event import Event
 from adk_nb.events.request_input import RequestInput
 from adk_nb.runtime.context import Context, abandon
-from adk_nb.tools.annotations import hints_of
 from adk_nb.tools.fingerprint import code_fingerprint
-from adk_nb.tools.schema import context_parameter, signature_of
+from adk_nb.tools.schema import context_parameter, hints_of, signature_of
 from adk_nb.wire import fast_private_attributes
 from adk_nb.workflow.base_node import BaseNode
 from adk_nb.workflow.values import coerced

@@ -11,7 +11,7 @@ from pydantic_core import to_jsonable_python
 
 from adk_nb import types
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.auth.secrets import redact
+from adk_nb.auth.auth_credential import redact
 from adk_nb.errors import NodeTimeoutError, WorkflowDataError
 from adk_nb.events.event import Event, NodeInfo
 from adk_nb.events.event_actions import EventActions

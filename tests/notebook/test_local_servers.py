@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from adk_nb.models.local_servers import USUAL_PORTS
+from adk_nb.models.default_model import USUAL_PORTS
 from tests.models.gemini_server import GeminiServer, Reply
 from tests.notebook.conftest import Shell
 

@@ -11,7 +11,7 @@ from turns import reply_forms
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent
-from adk_nb.auth.secrets import HIDDEN
+from adk_nb.auth.auth_credential import HIDDEN
 from adk_nb.events.event import Event
 from adk_nb.flow.call_result import MAX_DISPLAY_CHARS
 from adk_nb.models import ScriptedLlm, call

@@ -15,7 +15,7 @@ import pytest
 from websockets.sync.client import connect
 
 from adk_nb import sync, types
-from adk_nb.concurrency import single_thread
+from adk_nb.concurrency import threads
 from adk_nb.errors import InputError
 from adk_nb.models import BaseLlm, LlmResponse
 from adk_nb.notebook.chat.chat import Chat
@@ -514,7 +514,7 @@ def test_a_missing_package_is_named_with_its_extra(shell, clerk: Caller, monkeyp
 
 def test_a_browser_has_no_sockets(shell, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(serve, "has_threads", lambda: False)
-    assert single_thread.has_threads()
+    assert threads.has_threads()
     assert "sockets" in shell.fails("%serve clerk")
 
 

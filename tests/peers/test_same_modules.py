@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from adk_nb.errors import MissingModuleError
-from adk_nb.missing_modules import INSTEAD
+from adk_nb.google_adk import INSTEAD
 from tests.support.each import each
 
 HERE = Path(__file__).parent

@@ -14,7 +14,7 @@ from adk_nb.models.scripted_llm import call
 from adk_nb.notebook.view.rows import rows_of
 from adk_nb.runtime.history import History, open_interrupts
 from adk_nb.runtime.interrupts import ALL
-from adk_nb.sessions.imported import remove_decisions
+from adk_nb.sessions.session_file import remove_decisions
 from adk_nb.tools import FunctionTool, ToolContext
 from adk_nb.tools.request_input_tool import request_input
 from adk_nb.workflow import Workflow

@@ -24,7 +24,7 @@ from adk_nb.auth import (
     OAuth2Auth,
     OAuthFlows,
 )
-from adk_nb.auth.secrets import HIDDEN
+from adk_nb.auth.auth_credential import HIDDEN
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.runtime import credentials

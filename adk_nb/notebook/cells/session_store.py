@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from adk_nb import sessions, sync  # a store in SQL is imported when it is opened
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.in_memory_credential_service import InMemoryCredentialService
-from adk_nb.concurrency.single_thread import can_wait, run_at_once
+from adk_nb.concurrency.threads import can_wait, run_at_once
 from adk_nb.errors import (
     InputError,
     SessionBusyError,

@@ -13,7 +13,7 @@ from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook import settings
-from adk_nb.notebook.chat import attachments
+from adk_nb.notebook.chat.attachments import parts_of_attachment
 from adk_nb.notebook.settings import Confirm
 from adk_nb.notebook.view.display import Mode, Show, checked_mode
 from adk_nb.runtime.history import Turn
@@ -148,7 +148,7 @@ def turn_options(
         raise InputError(f"max_cost must be a positive number of US dollars, or None for no limit, got {max_cost!r}")
     mode = None if show is None else checked_mode(show)
     return TurnOptions(
-        parts=() if attach is None else attachments.parts_of_attachment(attach),
+        parts=() if attach is None else parts_of_attachment(attach),
         tools=tuple(tools),
         model=model,
         show=mode,

@@ -15,7 +15,7 @@ from adk_nb import sync, types
 from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest, did_you_mean
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import Location, parse
-from adk_nb.notebook.chat import attachments
+from adk_nb.notebook.chat.attachments import parts_of, text_part
 from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, ask_for_approvals, chat_in_terminal, check_place
 from adk_nb.notebook.chat.reply import Reply
@@ -168,7 +168,7 @@ class _Line:
         for attached in args.attach or ():
             parts += _attachment(notebook, attached)
         if args.error:
-            parts += attachments.text_part("the last error", last_error())
+            parts += text_part("the last error", last_error())
         choices: tuple[Confirm, ...] = ("yes", "no", "ask")
         chosen: Confirm | None = next((choice for choice in choices if getattr(args, choice)), None)
         options = turn_options(
@@ -265,11 +265,11 @@ def _attachment(notebook: Notebook, name: str) -> list[types.Part]:
     if name in notebook.variables:
         value = notebook.variables[name]
         if isinstance(value, str) and not (len(value) < 1_000 and Path(value).is_file()):
-            return attachments.text_part(name, value)
-        return attachments.parts_of(value, name=name)
+            return text_part(name, value)
+        return parts_of(value, name=name)
     path = Path(os.path.expanduser(name))
     if os.path.exists(os.path.expanduser(name)):
-        return attachments.parts_of(name)
+        return parts_of(name)
     files = [str(path.with_name(file.name)) for file in path.parent.glob("*")] if os.path.isdir(path.parent) else []
     hint = did_you_mean(name, [*user_variables(notebook.variables), *files], f"the folder is {Path.cwd()}")
     raise InputError(f"%chat --attach: no variable or file {name!r}; {hint}")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.models.local_servers import running_servers
+from adk_nb.models.default_model import running_servers
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.cells.agent_options import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook

@@ -16,10 +16,9 @@ from typing import Any
 from adk_nb import __version__, sync
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.code_executors import isolation
-from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
+from adk_nb.concurrency.threads import IN_A_BROWSER, has_threads
 from adk_nb.errors import InputError, UserError
-from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model, uses_vertex
-from adk_nb.models.local_servers import USUAL_PORTS, running_servers
+from adk_nb.models.default_model import MODEL_VARIABLE, USUAL_PORTS, find_default_model, running_servers, uses_vertex
 from adk_nb.models.openai_llm import OpenAILlm
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI
 from adk_nb.notebook.cells.notebook import Notebook

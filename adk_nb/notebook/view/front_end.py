@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from IPython.core.getipython import get_ipython
 
-from adk_nb.concurrency.single_thread import IN_A_BROWSER
+from adk_nb.concurrency.threads import IN_A_BROWSER
 from adk_nb.notebook.view.view_state import Json
 
 VIEW_MIME = "application/vnd.jupyter.widget-view+json"

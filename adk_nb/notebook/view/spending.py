@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from adk_nb import types
 from adk_nb.errors import MissingExtraError
 from adk_nb.events.event import Event
-from adk_nb.events.usage import usages_of
-from adk_nb.models.prices import INSTALL_HINT, price, table
+from adk_nb.events.usage import INSTALL_HINT, price, price_table, usages_of
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.view_state import Json
 
@@ -159,7 +158,7 @@ class Meter:
         return " · ".join(filter(None, parts))
 
     def _title(self) -> str:
-        sentences = [f"An estimate: {table()}"]
+        sentences = [f"An estimate: {price_table()}"]
         if self._limit is not None:
             sentences.append(limit_warning(self._cost, self._limit) or f"The run may cost {dollars(self._limit)}")
         return ". ".join(sentences)

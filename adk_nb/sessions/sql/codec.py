@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
@@ -11,9 +10,9 @@ from pydantic_core import PydanticSerializationError
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import EventActions
-from adk_nb.sessions.session import Session
+from adk_nb.sessions.session import Session, free_values, problem_in
 from adk_nb.sessions.state import State
-from adk_nb.wire import copy_model, json_problem
+from adk_nb.wire import copy_model
 
 Key = tuple[str, str, str]
 """App, user and id of a session."""
@@ -24,8 +23,6 @@ def key_of(session: Session) -> Key:
     return session.app_name, session.user_id, session.id
 
 
-_FREE_FORM = ("agent_state", "artifact_delta", "route", "set_model_response")
-"""Actions with values that a user or a model chose, or with unbounded integers."""
 _DICTS = {name for name, field in EventActions.model_fields.items() if field.default_factory}
 
 
@@ -68,8 +65,8 @@ def encode_event(event: Event, delta: dict[str, Any], *, jsonb: bool = False) ->
     Raises:
         InputError: The event has a value that would not come back equal.
     """
-    values = _free_values(event)
-    if problem := _problem(event, values):
+    values = free_values(event)
+    if problem := problem_in(event, values):
         raise InputError(f"an event of {event.author!r} cannot be stored: {problem}, which JSON cannot represent")
     if event.actions.state_delta:
         event = copy_model(event, actions=copy_model(event.actions, state_delta=delta))
@@ -86,38 +83,6 @@ def encode_event(event: Event, delta: dict[str, Any], *, jsonb: bool = False) ->
     is_altered = jsonb and is_altered_by_jsonb(data.decode(), [*values.values(), delta])
     timestamp = float(event.timestamp) + 0.0  # SQLite's REAL keeps neither an int nor the sign of -0.0
     return EventRow(event.id, event.invocation_id, timestamp, data, is_altered)
-
-
-def unstorable(event: Event) -> str | None:
-    """Describe the value in `event` that would not come back equal from JSON, with its place; None if there is none."""
-    return _problem(event, _free_values(event))
-
-
-def _problem(event: Event, values: dict[str, Any]) -> str | None:
-    problem = next((f"{name} holds {odd}" for name, value in values.items() if (odd := json_problem(value))), None)
-    timestamp: Any = event.timestamp
-    is_time = isinstance(timestamp, float | int) and abs(timestamp) <= sys.float_info.max
-    return problem or (None if is_time else f"its timestamp is {timestamp!s:.80}")
-
-
-def _free_values(event: Event) -> dict[str, Any]:
-    """Place in `event` -> a value there that a user or a model chose."""
-    values: dict[str, Any] = {"output": event.output, "custom_metadata": event.custom_metadata}
-    actions = event.actions.__dict__  # reading the attribute of an empty field would create its dict
-    # Checked apart: pydantic would write NaN as null, and a tuple as a list.
-    values |= {name: value for name in _FREE_FORM if (value := actions.get(name))}
-    if confirmations := actions.get("requested_tool_confirmations"):
-        values["a payload"] = [confirmation.payload for confirmation in confirmations.values()]
-    if widgets := actions.get("render_ui_widgets"):
-        values["a widget"] = [widget.payload for widget in widgets]
-    for number, part in enumerate(event.parts):
-        if part.function_call:
-            values[f"part {number}, the arguments of {part.function_call.name!r}"] = part.function_call.args
-        if part.function_response:
-            values[f"part {number}, the result of {part.function_response.name!r}"] = part.function_response.response
-        if part.part_metadata:
-            values[f"part {number}, part_metadata"] = part.part_metadata
-    return values
 
 
 _ALTERED_BY_JSONB = re.compile(r"\\u0000|[:,\[]-?\d[\d.]*e[+-]?\d|[:,\[]-0[.,\]}]")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, cast
 
 from adk_nb import clock
-from adk_nb.concurrency.single_thread import has_threads
+from adk_nb.concurrency.threads import has_threads
 from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.sessions.sql.codec import Key
 from adk_nb.sessions.sql.rows import Rows

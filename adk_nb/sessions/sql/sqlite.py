@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from adk_nb import clock
-from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
+from adk_nb.concurrency.threads import IN_A_BROWSER, has_threads
 from adk_nb.errors import StorageError
 from adk_nb.sessions.sql import sqlite_file
 from adk_nb.sessions.sql.driver import Database, Job, report

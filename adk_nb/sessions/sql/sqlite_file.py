@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 from urllib.parse import quote
 
-from adk_nb.concurrency.single_thread import IN_A_BROWSER
+from adk_nb.concurrency.threads import IN_A_BROWSER
 from adk_nb.errors import AdkNbError, ConfigurationError, InputError, StorageError
 from adk_nb.locations import warn
 from adk_nb.sessions.sql import schema

@@ -14,9 +14,8 @@ from urllib.parse import parse_qs, urlsplit
 import httpx2
 
 from adk_nb import clock
-from adk_nb.auth.auth_credential import OAuth2Auth
+from adk_nb.auth.auth_credential import OAuth2Auth, redact
 from adk_nb.auth.auth_schemes import APIKey, AuthScheme, HTTPBase, OAuth2, OpenIdConnect
-from adk_nb.auth.secrets import redact
 from adk_nb.errors import ConfigurationError, CredentialError
 from adk_nb.lazy import require
 from adk_nb.models.connections import transport_of_page

@@ -15,6 +15,7 @@ from adk_nb.events.event import Event
 from adk_nb.runtime.context import ToolContext
 from adk_nb.runtime.invocation_context import GROUNDING
 from adk_nb.tools.conditions import Condition
+from adk_nb.tools.function_tool import run_with_progress
 from adk_nb.tools.json_arguments import JsonArguments
 from adk_nb.tools.mcp_tool.content import CallMessages, Progress, clean_schema, clean_text, convert_result
 from adk_nb.tools.mcp_tool.elicitation import ElicitationCallback, answer_question, notice_event, question_event
@@ -22,7 +23,6 @@ from adk_nb.tools.mcp_tool.mcp_connection import EXTRA
 from adk_nb.tools.mcp_tool.mcp_server import McpServer
 from adk_nb.tools.remote_tool import RemoteTool
 from adk_nb.tools.shape import error_text
-from adk_nb.tools.tool_progress import run_with_progress
 
 logger = logging.getLogger(__name__)
 

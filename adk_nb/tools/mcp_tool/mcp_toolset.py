@@ -10,7 +10,7 @@ from adk_nb import types
 from adk_nb.auth.auth_credential import AuthCredential
 from adk_nb.auth.auth_schemes import AuthScheme
 from adk_nb.auth.auth_tool import AuthConfig
-from adk_nb.concurrency.single_thread import IN_A_BROWSER
+from adk_nb.concurrency.threads import IN_A_BROWSER
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.approvals import RESERVED
 from adk_nb.runtime.context import ReadonlyContext, ToolContext

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from weakref import WeakKeyDictionary
 
-from adk_nb.concurrency.single_thread import has_threads
+from adk_nb.concurrency.threads import has_threads
 from adk_nb.evaluation.cases import Case
 from adk_nb.evaluation.evaluation import Evaluation
 from adk_nb.evaluation.temporary_rows import temporary_service

@@ -25,7 +25,7 @@ from adk_nb.notebook.extensions.export.scope import (
 )
 from adk_nb.notebook.extensions.export.target import LEFT_OUT, is_class_there, is_known_there
 from adk_nb.notebook.extensions.export.tools import skills_code, tool_code
-from adk_nb.tools.annotations import is_generator
+from adk_nb.tools.schema import is_generator
 from adk_nb.workflow.graph import DEFAULT_ROUTE, END
 
 FROM_STATE_CODE = '''\

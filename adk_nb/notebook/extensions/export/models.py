@@ -2,9 +2,9 @@
 
 from adk_nb.errors import UserError
 from adk_nb.models.base_llm import BaseLlm
+from adk_nb.models.default_model import served_models
 from adk_nb.models.lite_llm import LiteLlm
 from adk_nb.models.local_llm import LocalLlm
-from adk_nb.models.local_servers import served_models
 from adk_nb.models.openai_llm import OllamaLlm, OpenAILlm
 from adk_nb.models.registry import LLMRegistry
 from adk_nb.notebook.extensions.export.scope import Keywords, call_code, is_data, text_code, text_or_none

@@ -7,7 +7,7 @@ from contextvars import copy_context
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from adk_nb.concurrency.single_thread import IN_A_BROWSER, has_threads
+from adk_nb.concurrency.threads import IN_A_BROWSER, has_threads
 from adk_nb.errors import InputError
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.extensions.serving.served_runs import NotebookRunner
