@@ -6,12 +6,12 @@ from typing import Any, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from adk_nb import apps
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.apps.base_events_summarizer import BaseEventsSummarizer
-from adk_nb.apps.llm_event_summarizer import LlmEventSummarizer
 from adk_nb.errors import ConfigurationError
-from adk_nb.flow.history.compaction import Compaction
+from adk_nb.flow import history
 from adk_nb.models.cache_metadata import ContextCacheConfig
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.runtime.invocation_context import RunnableAgent
@@ -108,10 +108,10 @@ class App(BaseModel):
         """True if runs can be resumed by their invocation id."""
         return self.resumability_config is not None and self.resumability_config.is_resumable
 
-    def compaction(self) -> Compaction | None:
+    def compaction(self) -> "history.Compaction | None":
         """The compaction of this app's conversations. None: not configured."""
         config = self.events_compaction_config
-        return config and Compaction(
+        return config and history.Compaction(
             summarizer=self._summarizer,
             interval=config.compaction_interval,
             overlap=config.overlap_size or 0,
@@ -121,7 +121,7 @@ class App(BaseModel):
 
     def _summarizer(self) -> BaseEventsSummarizer:
         summarizer = self.events_compaction_config and self.events_compaction_config.summarizer
-        return summarizer or LlmEventSummarizer(cast(LlmAgent, self.root_agent).canonical_model)
+        return summarizer or apps.LlmEventSummarizer(cast(LlmAgent, self.root_agent).canonical_model)
 
 
 def _check_name(name: str) -> None:

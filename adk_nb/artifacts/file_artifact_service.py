@@ -14,8 +14,16 @@ from unicodedata import normalize
 from pydantic import Field
 
 from adk_nb import clock, sync, types
-from adk_nb.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
-from adk_nb.artifacts.content import ArtifactId, artifact_id, load_resolved, mime_type, stored_part, tombstone
+from adk_nb.artifacts.base_artifact_service import (
+    ArtifactId,
+    ArtifactVersion,
+    BaseArtifactService,
+    artifact_id,
+    load_resolved,
+    mime_type,
+    stored_part,
+    tombstone,
+)
 from adk_nb.artifacts.folder import MAX_SEGMENTS, METADATA, VERSIONS, Folder, id_folder, name_folders
 from adk_nb.errors import AdkNbError, InputError, StorageError
 from adk_nb.wire import WireModel, plain_json

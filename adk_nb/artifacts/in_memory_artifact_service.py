@@ -5,8 +5,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from adk_nb import clock, types
-from adk_nb.artifacts.base_artifact_service import ArtifactVersion, BaseArtifactService
-from adk_nb.artifacts.content import USER, ArtifactId, artifact_id, load_resolved, mime_type, stored_part, tombstone
+from adk_nb.artifacts.base_artifact_service import (
+    USER,
+    ArtifactId,
+    ArtifactVersion,
+    BaseArtifactService,
+    artifact_id,
+    load_resolved,
+    mime_type,
+    stored_part,
+    tombstone,
+)
 from adk_nb.wire import plain_json
 
 

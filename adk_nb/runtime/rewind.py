@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from adk_nb.artifacts.base_artifact_service import BaseArtifactService
-from adk_nb.artifacts.content import tombstone
+from adk_nb.artifacts.base_artifact_service import BaseArtifactService, tombstone
 from adk_nb.errors import InputError, InvocationNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions

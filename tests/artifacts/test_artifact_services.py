@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from adk_nb import types
 from adk_nb.artifacts import BaseArtifactService, FileArtifactService, InMemoryArtifactService, folder
-from adk_nb.artifacts.content import tombstone
+from adk_nb.artifacts.base_artifact_service import tombstone
 from adk_nb.errors import InputError
 from tests.support.each import each
 

@@ -54,7 +54,7 @@ message
 FOREIGN = """
 import json
 from importlib.util import find_spec
-from adk_nb.notebook.view.writers.isolated_page import isolated_page
+from adk_nb.notebook.view.writers.html import isolated_page
 json.dumps([find_spec("lxml") is None, *map(isolated_page, json.loads(PAGES))])
 """
 LONG = ("<b>" * 400 + "</i>" * 100_000, "<a b='" * 30_000, "<!--" * 50_000, "<a " * 50_000, "<![CDATA[" * 50_000)

@@ -8,8 +8,7 @@ from markdown_it import MarkdownIt
 from nbconvert.filters import markdown2html
 
 from adk_nb.notebook.view.writers.markdown import markdown_safe
-from adk_nb.notebook.view.writers.markdown_html import to_html
-from adk_nb.notebook.view.writers.mathematics import MAX_TEX, is_drawable
+from adk_nb.notebook.view.writers.markdown_html import MAX_TEX, is_drawable, to_html
 from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless
 

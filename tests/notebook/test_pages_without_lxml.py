@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from adk_nb.notebook.view.writers.elements import ISOLATED
-from adk_nb.notebook.view.writers.isolated_page import MAX_DEPTH, isolated_page, rewritten
+from adk_nb.notebook.view.writers.html import MAX_DEPTH, isolated_page, rewritten
 from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, assert_isolated
 

@@ -3,9 +3,9 @@
 import re
 from html.parser import HTMLParser
 
-from adk_nb.notebook.view.writers import isolated_page as foreign
+from adk_nb.notebook.view.writers import html as foreign
 from adk_nb.notebook.view.writers.elements import ATTRIBUTES, ISOLATED, STYLES, TAGS
-from adk_nb.notebook.view.writers.mathematics import is_drawable
+from adk_nb.notebook.view.writers.markdown_html import is_drawable
 
 PAYLOADS = [
     "<img src=x onerror=alert(1)>",

@@ -9,7 +9,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook import settings
-from adk_nb.notebook.cells import agent_options
+from adk_nb.notebook.cells import agent_cell
 from adk_nb.notebook.cells.agent_cell import stale_variables
 from adk_nb.notebook.cells.definitions import AddedValue, AgentDefinition, FieldValue
 from adk_nb.notebook.cells.notebook import Notebook
@@ -170,9 +170,9 @@ def parse(grammar: Grammar, line: str, cell: str | None) -> tuple[Any, str, str]
         raise InputError(f"%%{grammar.name}: write the graph below the line, not on it") from None
     mark = f"{args.mark} {args.name}"
     options = {option.name: option for option in grammar.all_options}
-    matter, body = agent_options.split_front_matter(cell or "", mark)
+    matter, body = agent_cell.split_front_matter(cell or "", mark)
     if matter is None:
-        is_unmarked = agent_options.looks_like_options(body, list(options))
+        is_unmarked = agent_cell.looks_like_options(body, list(options))
         hint = "the text begins like options; to use them as options, put them between two lines ---"
         return args, body, hint if is_unmarked else ""
     mark = f"{mark}, front matter"
@@ -224,10 +224,10 @@ def _fields(args: Any, variables: Mapping[str, Any]) -> dict[str, FieldValue]:
     mark = f"{args.mark} --set"
     for field in cast(list[str | tuple[str, Any]], args.set):
         name, value = values.split_pair(field, mark, "--set include_contents=none") if isinstance(field, str) else field
-        fields[name] = agent_options.field_of(mark, name, value, variables)
+        fields[name] = agent_cell.field_of(mark, name, value, variables)
     for option in ("input_schema", "output_schema"):
         if name := getattr(args, option):
-            fields[option] = agent_options.schema_of(f"{args.mark} --{option.replace('_', '-')}", name, variables)
+            fields[option] = agent_cell.schema_of(f"{args.mark} --{option.replace('_', '-')}", name, variables)
     return fields
 
 

@@ -11,7 +11,7 @@ from adk_nb.errors import ModelNotFoundError
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.models.default_model import running_servers
 from adk_nb.models.registry import LLMRegistry
-from adk_nb.notebook.cells.agent_options import FIELDS
+from adk_nb.notebook.cells.agent_cell import FIELDS
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.catalog import grammar
 from adk_nb.notebook.magics.grammar import Grammar, Option

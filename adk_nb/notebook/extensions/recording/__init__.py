@@ -2,7 +2,10 @@
 
 from traitlets import List, Unicode
 
+from adk_nb.notebook.magics.grammar import Option, TurnOption
 from adk_nb.notebook.registry import Extension, Magic, Setting
+
+_FOR_TURN = f"{__name__}.record:for_turn"
 
 extension = Extension(
     name="recording",
@@ -26,7 +29,17 @@ extension = Extension(
             check=f"{__name__}.record:check_patterns",
         ),
     ],
-    options={"chat": f"{__name__}.options:OPTIONS"},
+    options={
+        "chat": [
+            TurnOption(
+                option=Option("--record", "add this turn to the notebook's cassette, see %record?"), around=_FOR_TURN
+            ),
+            TurnOption(
+                option=Option("--replay", "answer this turn from the notebook's cassette, see %replay?"),
+                around=_FOR_TURN,
+            ),
+        ]
+    },
     checks=[f"{__name__}.record:findings"],
     switches={"ADK_NB_REPLAY": f"{__name__}.record:begin_from_environment"},
     unload=f"{__name__}.record:stop",

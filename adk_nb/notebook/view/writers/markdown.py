@@ -8,7 +8,7 @@ from typing import Any
 from adk_nb.notebook.view import document as doc
 from adk_nb.notebook.view.document import Block, Inline, Line, parts_of
 from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened
-from adk_nb.notebook.view.writers.mathematics import formula_at
+from adk_nb.notebook.view.writers.markdown_html import formula_at
 from adk_nb.notebook.view.writers.text import CELL, safe, single_blanks
 
 _BEGINS = re.compile(r"^(\d{0,9})([#+=-]|(?<=\d)[.)])")

@@ -1,0 +1,1 @@
+from adk_nb.flow.history.compaction import Compaction as Compaction
