@@ -22,11 +22,17 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
-from adk_nb.run_request import Message, RunRequest, check_queue, check_runner_arguments
 from adk_nb.runtime import debug_view
 from adk_nb.runtime.cancellation import RunHandle, Stop
 from adk_nb.runtime.debug_output import event_lines
-from adk_nb.runtime.first_event import first_event, idle_reason
+from adk_nb.runtime.first_event import (
+    Message,
+    RunRequest,
+    check_queue,
+    check_runner_arguments,
+    first_event,
+    idle_reason,
+)
 from adk_nb.runtime.history import RUN_KEY, history_of
 from adk_nb.runtime.invocation_context import InvocationContext, RunnableAgent
 from adk_nb.runtime.invoke import invoke

@@ -30,7 +30,6 @@ PURPOSES = {
     "evaluation": "cases and scores; HTTP workflows; spans",
     "engines": "runs shared by several workers; agents of other processes",
     "runners": "the front door: one message in, events out",
-    "run_request": "the arguments of one run",
     "apps": "agents with plugins; graphs of agents",
     "agents": "LlmAgent and teams",
     "flow": "ask the model, run its calls, ask again",

@@ -2,14 +2,15 @@
 
 from abc import ABC, abstractmethod
 
-from pydantic import ConfigDict, Field, PrivateAttr
+from pydantic import ConfigDict, Field
 
 from adk_nb import sync
-from adk_nb.code_executors.isolation import NONE, SANDBOX_REACH, USER_REACH, Isolation
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.wire import SettingsModel
+
+USER_REACH = "with your permissions: it can reach your files and the network"
 
 
 class BaseCodeExecutor(SettingsModel, ABC):
@@ -35,7 +36,6 @@ class BaseCodeExecutor(SettingsModel, ABC):
     """Delimiters of a result for the model."""
     timeout_seconds: float | None = None
     """Time limit of one block in seconds. None: no limit."""
-    _isolation: Isolation = PrivateAttr(default=NONE)
 
     @property
     def runs_in_model(self) -> bool:
@@ -45,7 +45,7 @@ class BaseCodeExecutor(SettingsModel, ABC):
     @property
     def reach(self) -> str:
         """The reach of its code, for the approver of a script."""
-        return SANDBOX_REACH if self._isolation.is_sandbox else USER_REACH
+        return USER_REACH
 
     @abstractmethod
     def execute_code(

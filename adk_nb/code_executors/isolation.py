@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from adk_nb.code_executors.base_code_executor import USER_REACH
 from adk_nb.concurrency.threads import IN_A_BROWSER
 from adk_nb.errors import ConfigurationError
 
@@ -91,6 +92,9 @@ def exit_text(exit_code: int) -> str:
         return f"signal {-exit_code}"
 
 
+SANDBOX_REACH = "in a sandbox without network: of your files it can only read this Python with its packages"
+
+
 @dataclass(frozen=True)
 class Isolation:
     """A program that starts a command in namespaces of its own. Empty: no isolation."""
@@ -102,6 +106,11 @@ class Isolation:
 
     def __bool__(self) -> bool:
         return bool(self.program)
+
+    @property
+    def reach(self) -> str:
+        """The reach of the code, for the approver of a script."""
+        return SANDBOX_REACH if self.is_sandbox else USER_REACH
 
     def command(
         self, command: Sequence[str], folder: str = "", *, readable: str = "", interrupted: bool = False
@@ -195,9 +204,6 @@ def require_processes(executor: str) -> None:
         raise ConfigurationError(browser_message(executor))
 
 
-SANDBOX_REACH = "in a sandbox without network: of your files it can only read this Python with its packages"
-USER_REACH = "with your permissions: it can reach your files and the network"
-"""What code in a sandbox can reach, and any other code, for the approver of a script."""
 MISSING = "neither bwrap nor unshare works on this machine"
 
 

@@ -11,7 +11,7 @@ from pydantic import Field, PrivateAttr
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.child_kernel import ChildKernel
-from adk_nb.code_executors.isolation import Level, select_isolation
+from adk_nb.code_executors.isolation import NONE, Isolation, Level, select_isolation
 from adk_nb.code_executors.output import Output
 from adk_nb.errors import ConfigurationError
 from adk_nb.lazy import require
@@ -56,6 +56,7 @@ class KernelCodeExecutor(BaseCodeExecutor):
 
     _slots: dict[_SessionKey, _Slot] = PrivateAttr(default_factory=dict[_SessionKey, _Slot])
     """In order of use, the least recent first."""
+    _isolation: Isolation = PrivateAttr(default=NONE)
     _changed: asyncio.Condition = PrivateAttr(default_factory=asyncio.Condition)
 
     def __init__(self, **fields: Any) -> None:
@@ -64,6 +65,11 @@ class KernelCodeExecutor(BaseCodeExecutor):
         super().__init__(**fields)
         if self.kernel == "child":
             self._isolation = select_isolation(self.isolation, type(self).__name__)
+
+    @property
+    def reach(self) -> str:
+        """The reach of its code, for the approver of a script."""
+        return self._isolation.reach
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput

@@ -6,10 +6,12 @@ import sys
 import tempfile
 from typing import Any
 
+from pydantic import PrivateAttr
+
 from adk_nb import sync
 from adk_nb.code_executors.base_code_executor import BaseCodeExecutor
 from adk_nb.code_executors.code_run import RUN, CodeRun
-from adk_nb.code_executors.isolation import Isolation, Level, environment, require_processes, select_isolation
+from adk_nb.code_executors.isolation import NONE, Isolation, Level, environment, require_processes, select_isolation
 from adk_nb.code_executors.work_folder import WorkFolder
 from adk_nb.errors import ConfigurationError
 from adk_nb.runtime.code_execution import CodeExecutionInput, CodeExecutionResult
@@ -30,12 +32,19 @@ class UnsafeLocalCodeExecutor(BaseCodeExecutor):
     isolation: Level = "auto"
     """Isolation from other processes: see `adk_nb.code_executors.isolation.Level`."""
 
+    _isolation: Isolation = PrivateAttr(default=NONE)
+
     def __init__(self, **fields: Any) -> None:
         for field in ("stateful", "optimize_data_file"):
             if fields.get(field):
                 raise ConfigurationError(f"UnsafeLocalCodeExecutor cannot be {field}=True; use KernelCodeExecutor")
         super().__init__(**fields)
         self._isolation = select_isolation(self.isolation, type(self).__name__)
+
+    @property
+    def reach(self) -> str:
+        """The reach of its code, for the approver of a script."""
+        return self._isolation.reach
 
     def execute_code(
         self, invocation_context: InvocationContext, code_execution_input: CodeExecutionInput

@@ -1,14 +1,18 @@
-"""Run a blocking generator, one item at a time, in the thread of the run's blocking calls."""
+"""Generators beside other work: blocking ones item by item in a thread, long ones in time slices on the event loop."""
 
 import asyncio
+import gc
 import logging
 import queue
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future
+from contextlib import contextmanager
 from contextvars import copy_context
 from functools import partial
+from itertools import islice
 from typing import Any, Generic, TypeVar, cast
 
+from adk_nb import clock
 from adk_nb.concurrency.threads import MAX_WORKERS, Call, has_threads, workers
 from adk_nb.concurrency.work import current_call_queue, interrupt_call
 
@@ -110,3 +114,60 @@ def _serve(calls: "queue.SimpleQueue[Call[Any] | None]") -> None:
             call.run()
         except KeyboardInterrupt as error:  # raised by the generator itself: Ctrl-C reaches only the main thread
             call.outcome.set_exception(error)
+
+
+_SLICE_SECONDS = 0.01
+_STEPS_PER_CHECK = 16
+"""Number of steps between two checks of the clock."""
+_FROZEN_BY_PYTHON = 2_000
+"""Python 3.12 counts some hundred immortal objects as frozen (gcmodule.c, `update_refs`); `gc.freeze` adds far more."""
+
+
+async def run_in_slices(steps: Iterable[object]) -> None:
+    """Run all `steps`, each of them short."""
+    remaining = iter(steps)
+    is_over = _run_slice(remaining)
+    is_frozen = None if is_over else has_frozen()
+    while not is_over:
+        await asyncio.sleep(0)
+        with many_objects(is_frozen):
+            is_over = _run_slice(remaining)
+        if is_over:
+            await asyncio.sleep(0)
+
+
+def _run_slice(remaining: Iterator[object]) -> bool:
+    """True if no step remains."""
+    started = clock.ticks()
+    while len(list(islice(remaining, _STEPS_PER_CHECK))) == _STEPS_PER_CHECK:
+        if clock.ticks() - started > _SLICE_SECONDS:
+            return False
+    return True
+
+
+def has_frozen() -> bool:
+    """True if the user called `gc.freeze`. Takes some milliseconds per million objects, which Python counts."""
+    return gc.get_freeze_count() >= _FROZEN_BY_PYTHON
+
+
+@contextmanager
+def many_objects(is_frozen: bool | None = None) -> Generator[None]:
+    """Disable garbage collection while creating many long-lived objects.
+
+    A full collection stops all threads, for a second with a million objects. Objects created here go to the oldest
+    generation.
+
+    Args:
+        is_frozen: The result of `has_frozen`. None: call it.
+    """
+    if not gc.isenabled():  # disabled by the user, or by another thread in this function
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not (has_frozen() if is_frozen is None else is_frozen):  # else `unfreeze` would undo the user's `gc.freeze`
+            gc.freeze()
+            gc.unfreeze()  # moves all objects to the oldest generation
+        gc.enable()

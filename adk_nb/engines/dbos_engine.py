@@ -29,8 +29,8 @@ from adk_nb.events.event import as_content
 from adk_nb.events.requests import CREDENTIAL_REQUEST
 from adk_nb.lazy import require
 from adk_nb.redaction import remember
-from adk_nb.run_request import check_run_config
 from adk_nb.runners import Message, Runner
+from adk_nb.runtime.first_event import check_run_config
 from adk_nb.runtime.run_config import RunConfig
 from adk_nb.sessions.journal import Journal
 from adk_nb.wire import json_problem, plain_json

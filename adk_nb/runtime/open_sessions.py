@@ -3,7 +3,7 @@
 from collections import OrderedDict
 from typing import Any
 
-from adk_nb.concurrency.time_slices import run_in_slices
+from adk_nb.concurrency.generators import run_in_slices
 from adk_nb.errors import SessionNotFoundError
 from adk_nb.events.lazy_event import originals
 from adk_nb.events.requests import REQUESTS

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from adk_nb import clock
-from adk_nb.concurrency.time_slices import many_objects, run_in_slices
+from adk_nb.concurrency.generators import many_objects, run_in_slices
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.chat.conversation import typed_change
 from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.notebook.view.display import LiveRun
-from adk_nb.notebook.view.front_end import VIEW_MIME, set_page, views_stay, with_view
 from adk_nb.notebook.view.panels import RunPanels, listed
 from adk_nb.notebook.view.run_view import Clicks, TurnInfo
+from adk_nb.notebook.view.widget import VIEW_MIME, set_page, views_stay, with_view
 from adk_nb.panels import Fold, Follower, Panel, PanelRun, Table, register, unregister
 from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, assert_nothing_unseen
@@ -316,7 +316,7 @@ def test_a_follower_that_fails_does_not_stop_the_run(words: Panel, monkeypatch: 
 
 @pytest.fixture
 def no_word(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("adk_nb.notebook.view.front_end._page.keeps_out", None)
+    monkeypatch.setattr("adk_nb.notebook.view.widget._page.keeps_out", None)
 
 
 @pytest.mark.usefixtures("no_word")

@@ -15,7 +15,7 @@ from nbconvert import HTMLExporter, MarkdownExporter
 from nbconvert.filters import markdown2html
 from turns import Shown, reply_forms
 
-from adk_nb.notebook.view.front_end import VIEW_MIME
+from adk_nb.notebook.view.widget import VIEW_MIME
 from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, Page
 

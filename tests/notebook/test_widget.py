@@ -9,9 +9,8 @@ from wire import WAIT, Wire
 
 from adk_nb.events import Event, EventActions
 from adk_nb.notebook.view import widget
-from adk_nb.notebook.view.front_end import VIEW_MIME
 from adk_nb.notebook.view.rows import RunRows
-from adk_nb.notebook.view.widget import STUB, LiveView
+from adk_nb.notebook.view.widget import STUB, VIEW_MIME, LiveView
 from adk_nb.redaction import HIDDEN, remember
 
 

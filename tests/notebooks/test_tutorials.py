@@ -15,7 +15,8 @@ import pytest
 from nbclient import NotebookClient
 from packaging.requirements import Requirement
 
-from adk_nb.code_executors.isolation import SANDBOX_REACH, USER_REACH
+from adk_nb.code_executors.base_code_executor import USER_REACH
+from adk_nb.code_executors.isolation import SANDBOX_REACH
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"

@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pydantic_core import to_json
 
 from adk_nb import parts, types
-from adk_nb.concurrency.time_slices import run_in_slices
+from adk_nb.concurrency.generators import run_in_slices
 from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.flow.history.current_events import CurrentEvents, current_events

@@ -17,7 +17,7 @@ from adk_nb.apps.app import App
 from adk_nb.artifacts.base_artifact_service import BaseArtifactService
 from adk_nb.artifacts.in_memory_artifact_service import InMemoryArtifactService
 from adk_nb.auth.credential_service.base_credential_service import BaseCredentialService
-from adk_nb.concurrency.time_slices import run_in_slices
+from adk_nb.concurrency.generators import run_in_slices
 from adk_nb.errors import ConfigurationError, InputError, PendingError, SessionBusyError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions

@@ -11,10 +11,9 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.notebook.view.document import Text, document
-from adk_nb.notebook.view.front_end import views_stay, with_view
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict
 from adk_nb.notebook.view.reply_view import Notices, ReplyView, decision_blocks
-from adk_nb.notebook.view.widget import STUB
+from adk_nb.notebook.view.widget import STUB, views_stay, with_view
 from adk_nb.notebook.view.writers import bundle
 
 _header_of_context: ContextVar[Any] = ContextVar("header_of_context", default=None)

@@ -10,11 +10,10 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.view.display import LiveRun, model_of
 from adk_nb.notebook.view.document import Text, document
-from adk_nb.notebook.view.front_end import with_view
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.reply_view import ReplyView, conversation_document, waiting_label
 from adk_nb.notebook.view.run_view import Clicks, RunView, TurnInfo
-from adk_nb.notebook.view.widget import STUB, LiveView
+from adk_nb.notebook.view.widget import STUB, LiveView, with_view
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session

@@ -21,7 +21,6 @@ from adk_nb.events.event import Event
 from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.view.cards import ErrorCards
 from adk_nb.notebook.view.cell_output import CellOutput, OriginCell
-from adk_nb.notebook.view.front_end import side_shell, views_stay
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.panels import Follower, PanelRun, RunPanels
@@ -30,7 +29,7 @@ from adk_nb.notebook.view.reply_view import ReplyView, answer_for_view, waiting_
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun, TurnInfo, in_a_terminal
 from adk_nb.notebook.view.spending import Meter
-from adk_nb.notebook.view.widget import LiveView
+from adk_nb.notebook.view.widget import LiveView, side_shell, views_stay
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session

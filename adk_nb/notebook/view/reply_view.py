@@ -33,13 +33,13 @@ from adk_nb.notebook.view.document import (
     rich,
 )
 from adk_nb.notebook.view.event_text import WAITS, author_of, error_text, question_text, sender_of
-from adk_nb.notebook.view.front_end import with_view
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict, credential_state, expected_interrupts, reply_blocks
 from adk_nb.notebook.view.panels import PanelRun
 from adk_nb.notebook.view.plain_text import cleaned, one_line
 from adk_nb.notebook.view.rows import row_table, rows_and_decisions
 from adk_nb.notebook.view.spending import usage_of
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
+from adk_nb.notebook.view.widget import with_view
 from adk_nb.notebook.view.writers import as_text, bundle, html
 from adk_nb.runtime.branches import calls_to
 from adk_nb.runtime.interrupts import Interrupt

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from adk_nb import clock
-from adk_nb.concurrency.time_slices import many_objects
+from adk_nb.concurrency.generators import many_objects
 from adk_nb.errors import SessionNotFoundError
 from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED

@@ -17,8 +17,8 @@ from adk_nb.notebook.magics.output import Host, Output, text
 from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.view.cell_output import OriginCell
 from adk_nb.notebook.view.display import in_a_kernel
-from adk_nb.notebook.view.front_end import with_view
 from adk_nb.notebook.view.run_view import in_a_terminal
+from adk_nb.notebook.view.widget import with_view
 from adk_nb.serving.extra import check_extra
 
 

@@ -21,8 +21,8 @@ from adk_nb.notebook.chat.past import typed_text
 from adk_nb.notebook.chat.turn import TurnRunner
 from adk_nb.notebook.chat.turn_options import RelayedRequest, notice_of
 from adk_nb.notebook.view.run_view import RunView
-from adk_nb.run_request import Message, RunRequest
 from adk_nb.runners import DEBUG_USER, Runner
+from adk_nb.runtime.first_event import Message, RunRequest
 from adk_nb.runtime.history import SENT_BY
 from adk_nb.runtime.trace import Traces
 from adk_nb.sessions.base_session_service import BaseSessionService
