@@ -117,6 +117,8 @@ PATHS: dict[str, str] = {
         "AgentOption Argument Extension Finding Grammar Host Magic Option Output Setting ToolOption TurnOption "
         "register table text"
     ),
+    "adk_nb.flow.history": "Compaction",
+    "adk_nb.flow.live": "run_live run_live_turn",
     "adk_nb.graph_compose": (
         "GraphCompose WorkflowHandle WorkflowResult ask_a_person createAgentTool createFunctionTool createHttpTool "
         "createLlmAgent createLoopAgent createParallelAgent createSequentialAgent createSubAgentReference "
@@ -205,6 +207,7 @@ PATHS: dict[str, str] = {
         "url_context"
     ),
     "adk_nb.tools.agent_tool": "AgentTool",
+    "adk_nb.tools.auth": "exchange oauth",
     "adk_nb.tools.authenticated_function_tool": "AuthenticatedFunctionTool",
     "adk_nb.tools.base_tool": "BaseTool",
     "adk_nb.tools.base_toolset": "BaseToolset ToolPredicate",
