@@ -14,6 +14,8 @@ PACKAGES = (
     "utils",
 )
 """In the order in which users meet them: what is imported first stands first."""
+INSIDE = ("tools/auth",)
+"""Folders in them whose stub is for the package itself."""
 FIRST = ("Agent", "tool", "Chat", "Reply", "Workflow", "Runner", "InMemoryRunner", "App", "RunConfig", "Context")
 """Of `adk_nb` itself, those that stand before the others."""
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z`])")
@@ -39,7 +41,9 @@ def public_names(package: str) -> list[PublicName]:
     """The public names of one of `PACKAGES`, and of the packages in it that have stubs of their own."""
     folder = ROOT / "adk_nb" / ("" if package == "adk_nb" else package)
     nested = [] if package == "adk_nb" else sorted(folder.glob("*/**/__init__.pyi"))
-    found = [public for stub in [folder / "__init__.pyi", *nested] if stub.is_file() for public in _of_stub(stub)]
+    inside = [ROOT / "adk_nb" / path / "__init__.pyi" for path in INSIDE]
+    stubs = [stub for stub in [folder / "__init__.pyi", *nested] if stub.is_file() and stub not in inside]
+    found = [public for stub in stubs for public in _of_stub(stub)]
     if package == "adk_nb":
         found.sort(key=lambda public: FIRST.index(public.name) if public.name in FIRST else len(FIRST))
     return found or _of_module(f"adk_nb.{package}")
