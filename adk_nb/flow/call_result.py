@@ -136,6 +136,8 @@ class CallResult:
     """See `CallState.nested_usage`."""
     same_call: dict[str, Any] | None = None
     """See `calls.SAME_CALL`."""
+    ran_with: str | None = None
+    """See `calls.RAN_WITH`."""
     is_not_run: bool = False
     """See `calls.NOT_RUN`."""
     has_nested_interrupt: bool = False
@@ -160,6 +162,7 @@ class CallResult:
             display=state.display,
             nested_usage=state.nested_usage,
             same_call=state.same_call,
+            ran_with=state.ran_with,
             task_output=state.task_output,
             **fields,
         )
@@ -184,6 +187,7 @@ async def save_result(durable: DurableCall | None, result: CallResult) -> CallRe
             "shown": result.display,
             "usage": result.nested_usage,
             "same_call": result.same_call,
+            "ran_with": result.ran_with,
             "not_run": result.is_not_run,
             "pauses": result.is_interim,
             "hands_back": result.is_task_result,
@@ -206,6 +210,7 @@ def result_from_record(record: dict[str, Any], event_id: str | None) -> CallResu
         display=record.get("shown"),
         nested_usage=record.get("usage"),
         same_call=record.get("same_call"),
+        ran_with=record.get("ran_with"),
         is_not_run=record.get("not_run", False),
         is_task_result=record["hands_back"],
         task_output=record["finished"] and (record["finished"][0],),

@@ -5,6 +5,7 @@
 - Any other tool that is not pure: an equal result is noted the third time, and the sixth call is not made.
 """
 
+import hashlib
 import itertools
 import json
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from typing import Any, cast
 from adk_nb import types
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.runtime import approvals
-from adk_nb.runtime.calls import NOT_RUN, TurnCall
+from adk_nb.runtime.calls import NOT_RUN, RAN_WITH, TurnCall
 from adk_nb.runtime.durable import has_begun
 from adk_nb.runtime.history import history_of
 from adk_nb.runtime.invocation_context import InvocationContext
@@ -60,6 +61,7 @@ class Repetition:
 
 def find(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any]) -> Repetition | None:
     """What stands against a call that nobody has decided on. None: nothing."""
+    _add_identity(ctx, tool, call_id, args)
     own, earlier = _equal_calls(ctx, tool, call_id)
     if own is None or not earlier:
         return None
@@ -142,9 +144,23 @@ def equal_siblings(calls: Sequence[types.FunctionCall], index: int, tool: BaseTo
     return equal if tool.asks_to_repeat or len(equal) >= NOTED_FROM - 1 else []
 
 
-def start(ctx: InvocationContext, tool: BaseTool, call_id: str | None) -> None:
-    """Note that the call is about to run."""
+def start(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any]) -> str | None:
+    """Note that the call is about to run. Returns a digest of its arguments if callbacks changed them, to be stored."""
     ctx.shared.turn.begun[_key(ctx.session, call_id or "")] = tool
+    return _add_identity(ctx, tool, call_id, args)
+
+
+def _add_identity(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any]) -> str | None:
+    """Note the arguments with which a call runs. Returns their digest; None: the model or a person gave them."""
+    if tool.effect == "pure" or (own := history_of(ctx.session).turn_calls.get(call_id)) is None:
+        return None
+    edited = own.decision.get("args") if own.decision else None
+    versions = [own.call.args or {}, *([cast(dict[str, Any], edited)] if isinstance(edited, dict) else [])]
+    if args in versions:  # as nearly always: no digest of it is needed yet
+        return None
+    identity = _identity(tool, args)
+    own.identities = _identities(tool, own) | {identity}
+    return None if any(identity == _identity(tool, version) for version in versions) else identity
 
 
 def withdraw(ctx: InvocationContext, call_id: str | None) -> None:
@@ -164,12 +180,8 @@ def _equal_calls(ctx: InvocationContext, tool: BaseTool, call_id: str | None) ->
         for call in known.of(tool.name):
             if call is own:
                 continue
-            own.identity = own.identity or _identity(tool, own.call.args or {})
-            call.identity = call.identity or _identity(tool, call.call.args or {})
-            is_equal = call.identity == own.identity
-            if not is_equal and call.decision and isinstance(edited := call.decision.get("args"), dict):
-                is_equal = _identity(tool, cast(dict[str, Any], edited)) == own.identity
-            if not is_equal:
+            own.identities = own.identities or frozenset([_identity(tool, own.call.args or {})])
+            if own.identities.isdisjoint(_identities(tool, call)):
                 continue
             called: BaseTool = turn.begun.get(_key(session, call.key), tool)
             # Agents may have other tools of that name.
@@ -178,9 +190,22 @@ def _equal_calls(ctx: InvocationContext, tool: BaseTool, call_id: str | None) ->
     return own, equal
 
 
+def _identities(tool: BaseTool, call: TurnCall) -> frozenset[str]:
+    """Digests of the arguments of a call: the model's, a person's, and those with which callbacks let it run."""
+    call.identities = call.identities or frozenset([_identity(tool, call.call.args or {})])
+    found = set(call.identities)
+    if call.decision and isinstance(edited := call.decision.get("args"), dict):
+        found.add(_identity(tool, cast(dict[str, Any], edited)))
+    ran_with: dict[str, str] = call.metadata(RAN_WITH) or {}
+    if call.key in ran_with:
+        found.add(ran_with[call.key])
+    return frozenset(found)
+
+
 def _identity(tool: BaseTool, args: dict[str, Any]) -> str:
-    """Equal for calls with equal arguments, in any order; 1 and 1.0 are equal."""
-    return json.dumps(_whole_numbers(tool.comparable_args(args)), sort_keys=True, default=repr)
+    """A digest that is equal for calls with equal arguments, in any order; 1 and 1.0 are equal."""
+    text = json.dumps(_whole_numbers(tool.comparable_args(args)), sort_keys=True, default=repr)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _whole_numbers(value: Any) -> Any:

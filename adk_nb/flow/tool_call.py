@@ -63,7 +63,7 @@ async def call_through_gate(
             confirmation = await _confirmation_needed(tool, args, context, durable)
             return _hold(context, repeated.confirmation(tool.name, confirmation), in_doubt=in_doubt)
     # Before the first wait: of two equal calls at once only one passes.
-    repetition.start(ctx, tool, context.function_call_id)
+    state.ran_with = repetition.start(ctx, tool, context.function_call_id, args)
     if not state.is_resumed:
         if decision is None and (confirmation := await _confirmation_needed(tool, args, context, durable)):
             confirmation = repetition.beside_waiting(ctx, tool, context.function_call_id, confirmation)

@@ -14,7 +14,7 @@ from adk_nb.flow.call_result import CallResult
 from adk_nb.flow.spec import LlmSpec, agent_event
 from adk_nb.flow.tool_call import Tools, run_call
 from adk_nb.runtime import approvals
-from adk_nb.runtime.calls import NOT_RUN, SAME_CALL
+from adk_nb.runtime.calls import NOT_RUN, RAN_WITH, SAME_CALL
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.tools.fingerprint import fingerprint
 
@@ -196,6 +196,8 @@ def _merge_results(ctx: InvocationContext, spec: LlmSpec, results: list[CallResu
             metadata.setdefault("repeated", {})[result.call_id] = result.repeated
         if result.same_call and not result.is_placeholder:
             metadata.setdefault(SAME_CALL, {})[result.call_id] = result.same_call
+        if result.ran_with and not result.is_placeholder:
+            metadata.setdefault(RAN_WITH, {})[result.call_id] = result.ran_with
         if result.is_not_run:
             metadata.setdefault(NOT_RUN, []).append(result.call_id)
         if result.display:

@@ -12,6 +12,9 @@ from adk_nb.runtime.interrupts import TOOL_INFO, Interrupt, WaitingCall, opened_
 
 NOT_RUN = "not_run"
 """Metadata key: ids of the calls of an event with results that a callback answered in place of their tool."""
+RAN_WITH = "ran_with"
+"""Metadata key: call id -> a digest of the arguments with which the tool was called, where a callback had changed them.
+Not the arguments: callbacks put secrets into them."""
 SAME_CALL = "same_call"
 """Metadata key: call id -> `call`, the id of an equal call earlier in the turn; `count`, the number of equal calls with
 equal results; `refused`, true if it was not made for that reason."""
@@ -152,8 +155,9 @@ class TurnCall:
     """The answer to the request for its approval, as the client sent it. None: no answer."""
     asked_of: str | None = None
     """Fingerprint of the tool that the decision is on; None if unknown."""
-    identity: str = ""
-    """Equal for equal calls; empty until the call is compared."""
+    identities: frozenset[str] = frozenset()
+    """Digests of its arguments as the model gave them, and as callbacks changed them: equal calls share one. Empty
+    until the call is compared."""
 
     @property
     def key(self) -> str:

@@ -158,6 +158,8 @@ class CallState:
     """Number of this attempt if an interrupted attempt may have taken effect; else 0."""
     is_called: bool = False
     """The tool was called: no callback answered in its place, and nothing stood against it."""
+    ran_with: str | None = None
+    """See `calls.RAN_WITH`."""
     same_call: dict[str, Any] | None = None
     """See `calls.SAME_CALL`."""
     is_long_running: bool = False

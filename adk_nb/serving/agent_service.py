@@ -23,7 +23,7 @@ from adk_nb.models.llm_response import (
     WRITTEN_AS_TEXT,
 )
 from adk_nb.runners import Runner
-from adk_nb.runtime.calls import NOT_RUN, SAME_CALL
+from adk_nb.runtime.calls import NOT_RUN, RAN_WITH, SAME_CALL
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
@@ -38,7 +38,8 @@ CLIENT = "client"
 _RESERVED = {
     "agent_version", "agent_versions", "calls", "defined_as", "definition_changed", "failed_at", "nested_usage",
     "repeated", "replayed", "shown", "spoken_to", "traceparent", RESTORED, SENT_BY,
-    ESCALATE, ESCALATED, EXIT_FLOW, HITL_REQUEST, MODEL_NOTE, NOT_RUN, SAME_CALL, WAIT_FOR_USER_INPUT, WRITTEN_AS_TEXT,
+    ESCALATE, ESCALATED, EXIT_FLOW, HITL_REQUEST, MODEL_NOTE, NOT_RUN, RAN_WITH, SAME_CALL,
+    WAIT_FOR_USER_INPUT, WRITTEN_AS_TEXT,
 }  # fmt: skip
 """Keys of metadata that this package writes to events, and acts on."""
 _RESERVED_PREFIXES = ("a2a", "adk")

@@ -3,19 +3,23 @@
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adk_nb import sync
 from adk_nb.agents import LlmAgent, ParallelAgent, SequentialAgent
 from adk_nb.events import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.notebook.chat.chat import Chat
 from adk_nb.notebook.view.rows import rows_of
+from adk_nb.runners import Runner
 from adk_nb.runtime.history import open_interrupts
 from adk_nb.runtime.interrupts import Interrupt, answer
-from adk_nb.tools import AgentTool, BaseTool, FunctionTool, LongRunningFunctionTool, ToolContext
+from adk_nb.sessions import SqliteSessionService
+from adk_nb.tools import AgentTool, BaseTool, FunctionTool, LongRunningFunctionTool, ToolContext, request_input
 from adk_nb.types import Content
 from tests.support.talk import Talk
 
@@ -179,6 +183,65 @@ def test_a_payment_with_edited_arguments_counts_as_what_was_paid(bank: Bank):
     decide(talk, True, args={"amount": 50})
     assert bank.paid == [50]
     assert [card.call.args for card in waiting(talk)] == [{"amount": 50}]
+
+
+def in_euros(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> None:
+    """A callback that writes amounts in one way."""
+    if isinstance(args["amount"], str):
+        args["amount"] = float(args["amount"].removesuffix(" cents")) / 100
+
+
+def numbered(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> None:
+    """A callback that gives each payment a receiver of its own."""
+    args["to"] = f"{args.get('to', 'bob')}-{tool_context.function_call_id}"
+
+
+@pytest.mark.parametrize("first", ["2000 cents", 20], ids=["changed before", "changed after"])
+def test_a_payment_whose_arguments_a_callback_changed_counts_as_what_was_paid(bank: Bank, first: float | str):
+    second = 20 if first == "2000 cents" else "2000 cents"
+    talk = Talk(clerk(bank.tool(), pay(first), pay(second), before_tool_callback=in_euros))
+    talk.say()
+    assert bank.paid == [20] and len(waiting(talk)) == 1
+    decide(talk, confirmed=False)
+    assert bank.paid == [20]
+
+
+def test_the_same_payment_is_the_same_though_a_callback_makes_each_another(bank: Bank):
+    talk = Talk(clerk(bank.tool(), pay(), pay(), before_tool_callback=numbered))
+    talk.say()
+    assert bank.paid == [20] and len(waiting(talk)) == 1
+
+
+def test_two_payments_of_one_step_that_a_callback_makes_equal_are_made_once(bank: Bank):
+    talk = Talk(clerk(bank.tool(), [pay("2000 cents"), pay()], before_tool_callback=in_euros))
+    talk.say()
+    assert bank.paid == [20] and len(waiting(talk)) == 1
+
+
+def test_what_a_callback_changed_is_known_in_the_next_process_and_not_in_words(tmp_path: Path, bank: Bank):
+    def with_key(tool: Any, args: dict[str, Any], tool_context: ToolContext) -> None:
+        if tool.name == "pay":
+            args["to"] = "bob, by key k3y-0f-the-bank"
+
+    async def told(service: SqliteSessionService, agent: LlmAgent, message: Any, **more: Any) -> list[Event]:
+        runner = Runner(app_name="app", agent=agent, session_service=service, auto_create_session=True)
+        return [one async for one in runner.run_async(user_id="u", session_id="s", new_message=message, **more)]
+
+    question = call("adk_request_input", message="And to whom?")
+    path = tmp_path / "sessions.db"
+    tools = [bank.tool(), request_input]
+    first = LlmAgent(name="clerk", model=ScriptedLlm(pay(), question), tools=tools, before_tool_callback=[with_key])
+    sync.run(told(SqliteSessionService(path), first, "Pay Bob"))
+    service = SqliteSessionService(path)
+    session = sync.run(service.get_session(app_name="app", user_id="u", session_id="s"))
+    assert bank.paid == [20] and session and b"k3y-0f-the-bank" not in path.read_bytes()
+    again = pay(20, to="bob, by key k3y-0f-the-bank")
+    second = LlmAgent(name="clerk", model=ScriptedLlm(again, "done"), tools=tools)
+    answered = answer(open_interrupts(session.events)[0], "Bob")
+    sync.run(told(service, second, Content(role="user", parts=[answered])))
+    session = sync.run(service.get_session(app_name="app", user_id="u", session_id="s"))
+    assert bank.paid == [20] and session
+    assert [interrupt.kind for interrupt in open_interrupts(session.events)] == ["approval"]
 
 
 @pytest.mark.parametrize("more", [1, 3])
