@@ -3,9 +3,11 @@
 import ast
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -13,18 +15,15 @@ from typing import Any
 from adk_nb.errors import CloudServiceError, MissingExtraError
 from adk_nb.google_adk import instead_of
 
-_NOT_IN_A_BROWSER = {
-    "dbos": "dbos",
-    "distributed": "dask",
-    "jupyter_client": "code",
-    "keyring": "auth",
-    "litellm": "litellm",
-    "nest_asyncio2": "nest",
-    "nltk": "eval",
-    "psycopg": "db",
-    "xllamacpp": "local",
-}
-"""Module -> its extra: what needs processes, sockets, or code that is not built for browsers."""
+_NOT_IN_A_BROWSER = (
+    "dbos", "distributed", "jupyter_client", "keyring", "litellm", "nest_asyncio2", "nltk", "psycopg", "xllamacpp",
+)  # fmt: skip
+"""What needs processes, sockets, or code that is not built for browsers."""
+
+
+_PACKAGE = "adk-nb"
+_OURS = re.compile(r"adk[-_]nb\[([\w.-]+)\]")
+_EXTRA = re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
 
 
 def require(module: str, *, package: str) -> ModuleType:
@@ -32,7 +31,7 @@ def require(module: str, *, package: str) -> ModuleType:
 
     Args:
         module: As it is imported.
-        package: As it is installed.
+        package: As pip takes it, or an extra of this package: `adk-nb[db]`.
     """
     try:
         return importlib.import_module(module)
@@ -49,7 +48,7 @@ def require_installed(module: str, *, package: str) -> None:
 
 
 def _missing(module: str, package: str) -> MissingExtraError:
-    return MissingExtraError(f"{module.partition('.')[0]!r} is not installed; type: %pip install {package}")
+    return MissingExtraError(f"{module.partition('.')[0]!r} is not installed; type: {install_line(package)}")
 
 
 def _require_in_page(module: str, package: str) -> ModuleType:
@@ -68,13 +67,53 @@ def _require_in_page(module: str, package: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         name = module.partition(".")[0]
-        if extra := _NOT_IN_A_BROWSER.get(name):
-            reason, package = f"{name!r} cannot be installed in a browser", f"'adk-nb[{extra}]'"
+        if name in _NOT_IN_A_BROWSER:
+            reason = f"{name!r} cannot be installed in a browser"
         elif is_site:
             reason = f"this site has no {name!r}"
         else:
             raise _missing(module, package) from error
-        raise MissingExtraError(f"{reason}; on your machine, type: %pip install {package}") from error
+        raise MissingExtraError(f"{reason}; on your machine, type: {install_line(package)}") from error
+
+
+@cache
+def extras() -> dict[str, list[str]]:
+    """Each extra and its requirements, markers included, as this package was installed with them.
+
+    An extra that brings another one has that one's requirements. Empty where this package runs without having been
+    installed.
+    """
+    found: dict[str, list[str]] = {}
+    try:
+        lines = metadata.requires(_PACKAGE) or []
+    except metadata.PackageNotFoundError:
+        return {}
+    for line in lines:
+        if extra := _EXTRA.search(line):
+            found.setdefault(extra[1], []).append(line)
+
+    def needs(extra: str) -> list[str]:
+        inner = [(line, _OURS.match(line)) for line in found.get(extra, ())]
+        return [one for line, ours in inner for one in (needs(ours[1]) if ours else [line])]
+
+    return {extra: list(dict.fromkeys(needs(extra))) for extra in found}
+
+
+def install_line(package: str) -> str:
+    """The line to type that installs a package.
+
+    For an extra of this package it names what the extra needs, not the package itself: that works however this one was
+    installed, from a clone, from a wheel or from an index, and leaves the running one as it is.
+
+    Args:
+        package: One or more, as pip takes them, or an extra of this package: `adk-nb[db]`.
+    """
+    if not (ours := _OURS.fullmatch(package)):
+        return f"%pip install {package}"
+    if not (needed := [line.partition(";")[0].strip() for line in extras().get(ours[1], ())]):
+        return f"""pip install -e ".[{ours[1]}]" in a clone of adk_nb"""
+    # Double quotes mean the same to every shell; the single ones are letters to that of Windows.
+    return " ".join(["%pip install", *(f'"{one}"' if re.search(r"[^\w.-]", one) else one for one in needed)])
 
 
 def late(table: Mapping[str, str]) -> Callable[[str], Any]:

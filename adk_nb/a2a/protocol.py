@@ -9,7 +9,7 @@ from typing import Any
 
 from adk_nb.lazy import require
 
-EXTRA = "'adk-nb[a2a]'"
+EXTRA = "adk-nb[a2a]"
 """The extra that installs a2a-sdk, which speaks the protocol."""
 AGENT_CARD_WELL_KNOWN_PATH = CARD_PATH = "/.well-known/agent-card.json"
 OLD_CARD_PATH = "/.well-known/agent.json"

@@ -22,7 +22,7 @@ from adk_nb.sessions.sql.schema import POSTGRES
 logger = logging.getLogger(__name__)
 _dbos_logger = logging.getLogger("dbos")
 
-PACKAGE = "'adk-nb[dbos]'"
+PACKAGE = "adk-nb[dbos]"
 APP = "adk-nb"
 WORKFLOW = "adk_nb.run"
 VERSION = f"journal-{len(POSTGRES)}"

@@ -33,7 +33,7 @@ async def run_on_cluster(
             "the workers of a cluster share a database; give "
             f"session_service=DatabaseSessionService('postgresql://...'), got {type(service).__name__}"
         )
-    distributed = require("distributed", package="'adk_nb[dask]'")
+    distributed = require("distributed", package="adk-nb[dask]")
     try:
         client = await distributed.Client(batch.scheduler, asynchronous=True, timeout=_TIMEOUT)
     except (OSError, TimeoutError) as error:

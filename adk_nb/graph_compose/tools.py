@@ -66,7 +66,7 @@ class HttpTool(BaseTool):
         self._validator: JsonArguments | None = None
         if config.parameters:
             with suppress(MissingExtraError):  # the service validates its arguments
-                self._validator = JsonArguments(config.parameters, "'adk-nb[openapi]'")
+                self._validator = JsonArguments(config.parameters, "adk-nb[openapi]")
 
     def _get_declaration(self) -> types.FunctionDeclaration | None:
         return types.FunctionDeclaration(

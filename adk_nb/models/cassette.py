@@ -213,8 +213,8 @@ class Cassette:
         version = cast(dict[str, Any], data).get("cassette_version") if isinstance(data, dict) else None
         if isinstance(version, int) and version > VERSION:
             raise InputError(
-                f"{place} was written as cassette_version {version}, and this adk-nb reads up to {VERSION}; "
-                "type: %pip install -U adk-nb"
+                f"{place} was written as cassette_version {version}, and this adk_nb reads up to {VERSION}; "
+                "install a newer adk_nb, or record again"
             )
         try:
             return Recording.model_validate(data)

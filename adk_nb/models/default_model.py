@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adk_nb.concurrency.threads import IN_A_BROWSER
+from adk_nb.lazy import install_line
 from adk_nb.models.http_address import is_loopback
 from adk_nb.models.vendor_facts import GOOGLE, VENDORS
 from adk_nb.redaction import remember
@@ -144,7 +145,7 @@ class DefaultModel:
     @property
     def install(self) -> str:
         """The line that installs the missing extra; empty if none is missing."""
-        return f"%pip install 'adk-nb[{self.extra}]'" if self.extra else ""
+        return install_line(f"adk-nb[{self.extra}]") if self.extra else ""
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason}{f'; type: {self.install}' if self.install else ''})"

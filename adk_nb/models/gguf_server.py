@@ -31,7 +31,7 @@ def main() -> None:
     output = os.fdopen(os.dup(1), "w", encoding="utf-8", buffering=1)
     os.dup2(2, 1)
     settings: dict[str, Any] = json.loads(sys.stdin.readline())
-    llama: Any = require("xllamacpp", package="'adk-nb[local]'")
+    llama: Any = require("xllamacpp", package="adk-nb[local]")
 
     def tell(**facts: Any) -> None:
         output.write(json.dumps(facts) + "\n")

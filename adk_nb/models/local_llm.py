@@ -178,7 +178,7 @@ class LocalLlm(OpenAILlm):
     def model_post_init(self, context: Any, /) -> None:
         """Report a missing package here, as of other models."""
         super().model_post_init(context)
-        require_installed("xllamacpp", package="'adk-nb[local]'")
+        require_installed("xllamacpp", package="adk-nb[local]")
 
     @property
     def path(self) -> Path:

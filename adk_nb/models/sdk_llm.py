@@ -122,7 +122,7 @@ async def close_after(stream: Any) -> AsyncGenerator[Any, None]:
 
 def import_extra(module: str, extra: str) -> Any:
     """Import `module`, which `extra` of this package installs. Raises MissingExtraError with the command to type."""
-    return require(module, package=f"'adk-nb[{extra}]'")
+    return require(module, package=f"adk-nb[{extra}]")
 
 
 def _details(error: Any) -> dict[str, Any]:

@@ -83,7 +83,7 @@ class Extension:
     name: str
     """Lower case, unique."""
     install: str = ""
-    """What brings the optional modules that it imports, as `%pip install` takes it: `'adk-nb[keys]'`."""
+    """What brings the optional modules that it imports, as `%pip install` takes it: `adk-nb-words[count]`."""
     magics: Sequence[Magic] = ()
     settings: Sequence[Setting] = ()
     panels: Sequence[Reference] = ()

@@ -63,7 +63,7 @@ class RunConfig(SettingsModel):
     max_llm_calls: int = Field(default_factory=_max_llm_calls_from_environment)
     """Model calls in one invocation, all agents together. 0 or less: no limit."""
     max_cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """US dollars, by the price table of genai-prices (`pip install 'adk-nb[cost]'`): at this cost the run calls no
+    """US dollars, by the price table of genai-prices (`pip install genai-prices`): at this cost the run calls no
     model again and ends with a MAX_COST event. Models without a known price are not limited, with a log message; nor
     are live conversations. None: no limit."""
     timeout: float | None = Field(default=None, gt=0, allow_inf_nan=False)

@@ -10,4 +10,4 @@ def check_extra() -> None:
         MissingExtraError: One is not.
     """
     for module in ("starlette", "uvicorn", "ag_ui", "mcp", "a2a"):
-        require(module, package="'adk-nb[serve]'")
+        require(module, package="adk-nb[serve]")

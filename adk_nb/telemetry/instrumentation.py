@@ -12,7 +12,7 @@ from adk_nb.redaction import remember_url
 from adk_nb.runtime import observer
 from adk_nb.telemetry.conventions import CONVENTIONS, VERSIONS, Version
 
-PACKAGE = "'adk-nb[otel]'"
+PACKAGE = "adk-nb[otel]"
 CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 """Environment variable that asks all GenAI instrumentations for content."""
 _SIGNAL_PATH = re.compile(r"/v1(/(traces|metrics|logs))?$")

@@ -448,5 +448,5 @@ def test_what_to_type_is_told_where_dbos_is_not_installed(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "dbos", None)
     runner = InMemoryRunner(LlmAgent(name="clerk", model=ScriptedLlm()))
 
-    with pytest.raises(MissingExtraError, match=r"'dbos'.*type: %pip install.*'adk-nb\[dbos\]'"):
+    with pytest.raises(MissingExtraError, match=r"'dbos'.*type: %pip install \"dbos<"):
         DbosEngine(runner, "postgresql://u:p@h/d")

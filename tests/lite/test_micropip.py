@@ -1,4 +1,4 @@
-"""In a Pyodide that knows nothing of this package, micropip installs it with what it needs, from an index."""
+"""In a Pyodide that knows nothing of this package, micropip installs it with what it needs, from a wheel's address."""
 
 import hashlib
 import json
@@ -28,7 +28,7 @@ micropip.set_index_urls("SITE/simple/{package_name}/")
 # Pyodide's own distribution has these, and its files are not on npm.
 for name, version in (("cryptography", "47.0.0"), ("requests", "2.33.1"), ("jupyterlab-widgets", "3.0.17")):
     micropip.add_mock_package(name, version)
-await micropip.install(["adk-nb", "certifi"])
+await micropip.install(["SITE/simple/adk-nb/WHEEL", "certifi"])
 """
 ASK = """
 from adk_nb import Agent, Chat
@@ -43,7 +43,6 @@ POSTGRES = """
 from adk_nb.errors import MissingExtraError
 from adk_nb.sessions import DatabaseSessionService
 
-await micropip.install("adk-nb[dbos,db]")
 try:
     DatabaseSessionService("postgresql://ada@127.0.0.1/sessions")
     message = "it is there"
@@ -111,7 +110,7 @@ def run(browser: Chrome, source: str) -> str:
 def test_micropip_installs_it_and_names_what_cannot_be_there(plain: str, browser: Chrome):
     browser.get(plain)
 
-    installed = run(browser, INSTALL.replace("SITE", plain))
+    installed = run(browser, INSTALL.replace("SITE", plain).replace("WHEEL", next((PARTS / "own").glob("*.whl")).name))
     assert installed == "undefined", installed
 
     assert "gives 3" in run(browser, ASK)
@@ -122,5 +121,5 @@ def test_micropip_installs_it_and_names_what_cannot_be_there(plain: str, browser
         assert_isolated({"srcdoc": written, "title": "", **ISOLATED})
     message = run(browser, POSTGRES)
     assert "'psycopg" in message, message
-    assert "adk-nb[db]" in message
+    assert 'type: %pip install "psycopg[binary]>=3.2"' in message
     assert "browser" in message

@@ -31,11 +31,11 @@ CELLS = [
     ("%chat hello Say hi", ["scripts/hi.py", "process", "browser", "JupyterLab"]),
     ("%serve here", ["%serve", "sockets", "browser", "JupyterLab"]),
     (STDIO, ["McpToolset", "'python'", "browser", "JupyterLab", "url="]),
-    (REMOTE, ["'a2a'", "your machine", "adk-nb[a2a]"]),
-    ('LiteLlm(model="openai/gpt")', ["'litellm'", "browser", "your machine", "adk-nb[litellm]"]),
-    ('%config AdkNb.sessions = "postgresql://ada@127.0.0.1/x"', ["'psycopg'", "browser", "adk-nb[db]"]),
-    ('%config AdkNb.otlp = "http://127.0.0.1:4318"', ["'opentelemetry'", "your machine", "adk-nb[otel]"]),
-    ("%config AdkNb.nest_asyncio = True", ["'nest_asyncio2'", "browser", "adk-nb[nest]"]),
+    (REMOTE, ["'a2a'", "your machine", "a2a-sdk[http-server]"]),
+    ('LiteLlm(model="openai/gpt")', ["'litellm'", "browser", "your machine", '"litellm<']),
+    ('%config AdkNb.sessions = "postgresql://ada@127.0.0.1/x"', ["'psycopg'", "browser", "psycopg[binary]"]),
+    ('%config AdkNb.otlp = "http://127.0.0.1:4318"', ["'opentelemetry'", "your machine", "opentelemetry-sdk>="]),
+    ("%config AdkNb.nest_asyncio = True", ["'nest_asyncio2'", "browser", "nest-asyncio2"]),
 ]
 """A cell -> words of its sentence."""
 TRACEBACK = ("Traceback (most", "File /lib", "OSError", "Errno", "can't start new thread")

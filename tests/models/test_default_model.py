@@ -106,7 +106,7 @@ def test_a_package_that_is_missing_comes_with_the_line_that_installs_it(
     monkeypatch.setitem(sys.modules, package, None)
 
     assert find_default_model().name == vendor_model(variable)
-    assert f"%pip install 'adk-nb[{package}]'" in find_default_model().install
+    assert find_default_model().install.startswith(f'%pip install "{package}')
 
 
 def test_without_a_key_ollama_answers_with_its_newest_model_that_talks(ollama: GeminiServer):

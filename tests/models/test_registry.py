@@ -112,20 +112,20 @@ def test_a_mistyped_name_gets_the_closest_match(name: str, meant: str):
 
 
 @pytest.mark.parametrize(
-    ("name", "package", "extra"),
+    ("name", "package", "needed"),
     [
-        ("gpt-5", "openai", "openai"),
-        ("ollama:llama3.2", "openai", "openai"),
+        ("gpt-5", "openai", "openai[httpx2]"),
+        ("ollama:llama3.2", "openai", "openai[httpx2]"),
         ("claude-sonnet-4-5", "anthropic", "anthropic"),
         ("mistral/mistral-small", "litellm", "litellm"),
     ],
 )
 def test_a_model_whose_package_is_missing_is_told_the_one_command(
-    monkeypatch: pytest.MonkeyPatch, name: str, package: str, extra: str
+    monkeypatch: pytest.MonkeyPatch, name: str, package: str, needed: str
 ):
     monkeypatch.setitem(sys.modules, package, None)
 
-    with pytest.raises(MissingExtraError, match=rf"'{package}' .*%pip install 'adk-nb\[{extra}\]'$"):
+    with pytest.raises(MissingExtraError, match=rf"'{package}' .*%pip install \"{re.escape(needed)}<\d,>=[\d.]+\"$"):
         LLMRegistry.new_llm(name)
 
 

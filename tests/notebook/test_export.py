@@ -246,7 +246,7 @@ def test_a_model_in_a_file_becomes_gemini_and_the_report_says_how_to_ask_the_fil
     assert 'model="gguf:' not in (work / "exported" / "agent.py").read_text()
     assert "llama-server --model /models/qwen.gguf" in package and f"the model is {GEMINI_MODEL} there" in package
     assert 'model="gguf:/models/qwen.gguf"' in (work / "agent.py").read_text()
-    assert "/models/qwen.gguf, with adk-nb[local]" in script
+    assert "/models/qwen.gguf, with adk_nb's extra `local`" in script
 
 
 def test_names_that_google_adk_lacks_are_reported(shell: Shell, work: Path):

@@ -117,7 +117,7 @@ def test_without_the_extra_it_says_what_to_install(
 
     shell.run("%config AdkNb.otlp = 'http://localhost:4318'")
 
-    assert "type: %pip install 'adk-nb[otel]'" in shell.printed + caplog.text
+    assert 'type: %pip install "opentelemetry-exporter-otlp-proto-http>=' in shell.printed + caplog.text
     assert shell.cell("%config AdkNb.otlp") == ""
 
 

@@ -104,7 +104,7 @@ def test_what_readme_and_make_open_first_is_the_notebook_to_start_with():
     assert opened == "notebooks/00_start_here.ipynb" and (ROOT / opened).is_file()
     assert made == ["make demo", "make test"]
     assert typed == [
-        "python3 -m venv .venv && .venv/bin/pip install -e '.[lab]'",
+        'python3 -m venv .venv && .venv/bin/pip install -e ".[lab]"',
         f".venv/bin/jupyter lab {opened}",
     ]
 

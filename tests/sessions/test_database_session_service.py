@@ -217,7 +217,7 @@ def test_a_url_that_names_no_such_database_is_refused_without_its_password(tmp_p
 
 def test_what_is_not_installed_is_told_with_what_to_type(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(MissingExtraError, match=r"'psycopg'.*type: %pip install.*'adk-nb\[db\]'"):
+    with pytest.raises(MissingExtraError, match=r"'psycopg'.*type: %pip install \"psycopg\[binary\]>="):
         DatabaseSessionService("postgresql://h/d")
 
 

@@ -266,7 +266,7 @@ def test_text_that_utf_8_cannot_hold_is_sent(collector: Collector, caplog: pytes
 def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
     monkeypatch.setitem(sys.modules, module, None)
 
-    with pytest.raises(MissingExtraError, match=r"type: %pip install 'adk-nb\[otel\]'"):
+    with pytest.raises(MissingExtraError, match=r"type: %pip install \"opentelemetry-exporter-otlp-proto-http>="):
         telemetry.instrument("http://localhost:4318")
 
 

@@ -11,7 +11,7 @@ HOSTILE = "a" * 40 + "!"
 
 
 def wrong(schema: dict[str, Any], value: Any) -> str | None:
-    return JsonArguments(schema, "'adk-nb[openapi]'").error_message(value)
+    return JsonArguments(schema, "adk-nb[openapi]").error_message(value)
 
 
 def doubling(levels: int) -> dict[str, Any]:

@@ -344,7 +344,7 @@ def test_the_older_way_to_connect_gives_tools_and_what_closes_them(service: Serv
 def test_without_the_package_the_names_are_there_and_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "mcp", None)
 
-    with pytest.raises(MissingExtraError, match=r"'mcp'.*type: %pip install.*'adk-nb\[mcp\]'"):
+    with pytest.raises(MissingExtraError, match=r"'mcp'.*type: %pip install \"mcp>="):
         McpToolset(connection_params=stdio())
 
 

@@ -24,8 +24,8 @@ class KeyringCredentialService(BaseCredentialService):
             MissingExtraError: keyring is not installed.
             ConfigurationError: keyring finds no secret store on this machine.
         """
-        self._keyring: Any = require("keyring", package="'adk-nb[auth]'")
-        self._keyring_error: Any = require("keyring.errors", package="'adk-nb[auth]'").KeyringError
+        self._keyring: Any = require("keyring", package="adk-nb[auth]")
+        self._keyring_error: Any = require("keyring.errors", package="adk-nb[auth]").KeyringError
         self.service_name = service_name
         # keyring's backends `fail` and `null` have a priority of 0 and below.
         if self._keyring.get_keyring().priority <= 0:

@@ -18,6 +18,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.code_executors import isolation
 from adk_nb.concurrency.threads import IN_A_BROWSER, has_threads
 from adk_nb.errors import InputError, UserError
+from adk_nb.lazy import extras
 from adk_nb.models.default_model import MODEL_VARIABLE, USUAL_PORTS, find_default_model, running_servers, uses_vertex
 from adk_nb.models.openai_llm import OpenAILlm
 from adk_nb.models.vendor_facts import ANTHROPIC, GOOGLE, OPENAI
@@ -50,7 +51,6 @@ _MOST_MODELS = 3
 """Models of a server that are named."""
 _SECONDS = 2.0
 """Limit for the event loop to respond."""
-_PACKAGE = "adk-nb"
 _NEEDED = ("ipython", "ipykernel", "ipywidgets", "anywidget", "google-genai", "pydantic", "httpx2")
 _HANDLES_CLICKS = (7, 0)
 """The ipykernel from which clicks are handled while a cell runs."""
@@ -118,19 +118,12 @@ def _installed(name: str) -> str:
 
 def _installed_extras() -> list[str]:
     """The extras of this package whose requirements are all installed."""
-    requirements: dict[str, list[str]] = {}
-    unable: set[str] = set()
-    try:
-        for line in metadata.requires(_PACKAGE) or []:
-            name, extra = re.match(r"[\w.-]+", line), re.search(r"extra\s*==\s*['\"]([\w.-]+)['\"]", line)
-            if name and extra and extra[1] not in _DEVELOPMENT_EXTRAS and name[0] != _PACKAGE:
-                requirements.setdefault(extra[1], []).append(name[0])
-                if IN_A_BROWSER and _NOT_THERE in line:
-                    unable.add(extra[1])
-    except metadata.PackageNotFoundError:  # not installed by pip
-        return []
     return [
-        extra for extra, names in sorted(requirements.items()) if extra not in unable and all(map(_installed, names))
+        extra
+        for extra, needed in sorted(extras().items())
+        if extra not in _DEVELOPMENT_EXTRAS
+        and not (IN_A_BROWSER and any(_NOT_THERE in line for line in needed))
+        and all(_installed(re.split(r"[^\w.-]", line, maxsplit=1)[0]) for line in needed)
     ]
 
 

@@ -147,7 +147,7 @@ LOCKED_SECONDS = 30
 """Limit of the wait for a row that another transaction has locked."""
 CONNECT_SECONDS = 10
 POOL_SIZE = 10
-PACKAGE = "'adk-nb[db]'"
+PACKAGE = "adk-nb[db]"
 _METADATA = "adk_internal_metadata"
 _VERSION = "adk_nb_schema_version"
 _TABLES = {

@@ -21,7 +21,7 @@ from adk_nb.lazy import require
 from adk_nb.models.connections import transport_of_page
 from adk_nb.models.http_address import is_loopback
 
-PACKAGE = "'adk-nb[auth]'"
+PACKAGE = "adk-nb[auth]"
 SECONDS = 30.0
 """Timeout of one response of an authorization server."""
 _DISCOVERY = "/.well-known/openid-configuration"

@@ -24,7 +24,7 @@ from adk_nb.tools.mcp_tool.connection_params import (
 
 logger = logging.getLogger(__name__)
 
-EXTRA = "'adk-nb[mcp]'"
+EXTRA = "adk-nb[mcp]"
 """The extra that installs the package `mcp`."""
 SILENT_SECONDS = 300.0
 """Maximum wait for a response of a program; for a service it is `sse_read_timeout`."""

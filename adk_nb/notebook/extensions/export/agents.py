@@ -142,7 +142,9 @@ def _model(definition: AgentDefinition, scope: Scope) -> tuple[str | None, list[
     file = model.partition("gguf:")[2] if isinstance(model, str) else ""
     if not is_google:
         if file and definition.model:
-            scope.note(f"{definition.name}: its model is read from {file}, with adk-nb[local], where the script runs")
+            scope.note(
+                f"{definition.name}: its model is read from {file}, with adk_nb's extra `local`, where the script runs"
+            )
         return text_or_none(definition.model), []
     if file:
         scope.note(

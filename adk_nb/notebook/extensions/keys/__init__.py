@@ -4,6 +4,6 @@ from adk_nb.notebook.registry import Extension, Magic
 
 extension = Extension(
     name="keys",
-    install="'adk-nb[keys]'",
+    install="adk-nb[keys]",
     magics=[Magic("key", f"{__name__}.key:key", f"{__name__}.key:KEY")],
 )

@@ -17,7 +17,7 @@ logger = logging.getLogger(__name__)
 
 Json = dict[str, Any]
 
-EXTRA = "'adk-nb[openapi]'"
+EXTRA = "adk-nb[openapi]"
 """The extra that installs the parser's packages."""
 _METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 _MAX_NAME = 60
