@@ -5,11 +5,14 @@ JupyterLite, which runs the tutorials.
 import re
 import shutil
 import sys
+from functools import cache
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
 from mkdocs.utils import get_relative_url
 from pygments.lexers import LEXERS
@@ -28,6 +31,8 @@ _PICTURE = re.compile(r'<picture>\s*<source[^>]* srcset="([^"]+)">\s*<img src="(
 _CODE = re.compile(
     r"^(?P<fence>`{3,}).*?^(?P=fence)$|^#[^\n]*|\[[^\]\n]*\]\([^)\n]*\)|`([A-Z][A-Za-z0-9]+)`", re.M | re.S
 )
+_LEAD = re.compile(r"^(?![#|<`!>\s:]|- )(.+)$", re.MULTILINE)
+_pages: list[Page] = []
 _outputs: dict[str, list[str]] = {}
 """Page of a tutorial -> what its cells showed."""
 _entries: dict[str, str] = {"adk_nb.types": ""}
@@ -64,31 +69,70 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
         markdown = markdown.replace(f"]({there}", f"]({here}")
     markdown = re.sub(r"(\]\((?:notebooks/|\d)[\w/]*)\.ipynb([)#])", r"\1.md\2", markdown)
     markdown = re.sub(r"^```python$", "```adk-nb", markdown, flags=re.MULTILINE)
+    if lead := _LEAD.search(markdown):
+        page.meta.setdefault("description", plain(lead[1]))
+    if address == "names.md":  # each name once: its entry is that of the first package that hands it out
+        rows = re.compile(r"^\| `(\w+)` \|", re.MULTILINE)
+        return rows.sub(lambda row: f"| {_link(row[1], _paths()[row[1]])} |", markdown)
     is_guide = not address.startswith(("reference/", "notebooks/", "CHANGELOG"))
     return _CODE.sub(_linked, markdown) if is_guide else markdown
 
 
 def _linked(found: re.Match[str]) -> str:
     """A public name in backticks, with a link to its entry; code, headings and links as they are."""
-    path = next((path for path, name in _entries.items() if name == found[2]), None)
-    return f"[{found[0]}][{path}]" if path else found[0]
+    return _link(found[2], _paths().get(found[2], "")) if found[2] else found[0]
+
+
+def _link(name: str, path: str) -> str:
+    """A name in backticks, linked to its entry in the reference if it has one."""
+    return f"[`{name}`][{path}]" if _entries.get(path) else f"`{name}`"
+
+
+@cache
+def _paths() -> dict[str, str]:
+    """Public name -> where it is defined. Of a name that several packages have, the first counts."""
+    return {public.name: public.path for package in reversed(PACKAGES) for public in reversed(public_names(package))}
+
+
+def bare(markdown: str) -> str:
+    """A page without what only the site understands: links to entries, and marks for outputs."""
+    return re.sub(r'<div data-output="\d+"></div>\n*', "", re.sub(r"\[(`[^`\n]*`)\]\[[^\]\n]*\]", r"\1", markdown))
+
+
+def plain(markdown: str) -> str:
+    """The first sentence of a paragraph without its marks, for what has no markup."""
+    text = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", markdown)
+    return re.split(r"(?<=[.?])\s", re.sub(r"[`*]", "", text))[0]
 
 
 def on_page_content(html: str, page: Page, **_: Any) -> str:
     """On the first page and each tutorial, what to open it with; in a tutorial, what its cells showed."""
     address = page.file.src_uri
     if address == "index.md":
-        return html.replace("</p>", f"</p>\n<p>{_try_it(page, _FIRST, 'Try it now, in this browser')}</p>", 1)
+        return html.replace("</p>", f"</p>\n{_try_it(page, _FIRST, 'Try it now, in this browser')}", 1)
     if address not in _outputs:
         return html
     name = f"{Path(address).stem}.ipynb"
     download = f'<a class="md-button" href="{name}" download>Download the notebook</a>'
-    buttons = f'<p class="nb-buttons">{_try_it(page, name, "Run it in this browser")} {download}</p>'
+    buttons = f'<div class="nb-buttons">{_try_it(page, name, "Run it in this browser")} {download}</div>'
     return tutorials.with_outputs(html.replace("</h1>", f"</h1>\n{buttons}", 1), _outputs[address])
 
 
+def on_nav(nav: Navigation, **_: Any) -> None:
+    """Keep the pages in their order."""
+    _pages[:] = nav.pages
+
+
 def on_post_build(config: MkDocsConfig) -> None:
-    """Put JupyterLite with the tutorials beside the pages, if it has been built."""
+    """Put the pages for language models beside the pages, and JupyterLite with the tutorials, if it has been built."""
+    site = Path(config.site_dir)
+    texts = [page for page in _pages if not page.file.src_uri.startswith("reference/")]
+    lines = [f"# {config.site_name}", "", f"> {config.site_description}", ""]
+    for group, pages in groupby(texts, lambda page: " / ".join(above.title for above in reversed(page.ancestors))):
+        links = [f"- [{page.title}]({page.url}): {page.meta.get('description', '')}" for page in pages]
+        lines += [f"## {group}", "", *links, ""]
+    (site / "llms.txt").write_text("\n".join(lines), encoding="utf-8")
+    (site / "llms-full.txt").write_text("\n\n".join(bare(page.markdown or "") for page in texts), encoding="utf-8")
     if _LITE.is_dir():
         shutil.copytree(_LITE, Path(config.site_dir) / _LITE.name, dirs_exist_ok=True)
 
@@ -111,6 +155,5 @@ def reference(package: str) -> str:
         if public.path not in _entries:
             _entries[public.path] = public.name
             entries += ["", f"::: {public.path}"]
-        link = f"[`{public.name}`][{public.path}]" if _entries[public.path] else f"`{public.name}`"
-        lines.append(f"| {link} | {public.line} |")
+        lines.append(f"| {_link(public.name, public.path)} | {public.line} |")
     return "\n".join([*lines, *entries]) + "\n"

@@ -16,8 +16,13 @@ PACKAGES = (
 """In the order in which users meet them: what is imported first stands first."""
 INSIDE = ("tools/auth",)
 """Folders in them whose stub is for the package itself."""
-FIRST = ("Agent", "tool", "Chat", "Reply", "Workflow", "Runner", "InMemoryRunner", "App", "RunConfig", "Context")
-"""Of `adk_nb` itself, those that stand before the others."""
+FIRST = (
+    *("Agent", "tool", "Chat", "Reply", "LlmAgent", "SequentialAgent", "ParallelAgent", "LoopAgent"),
+    *("Workflow", "node", "START", "END", "Runner", "InMemoryRunner", "App", "RunConfig", "Context"),
+    *("ToolContext", "FunctionTool", "AgentTool", "McpToolset", "Gemini", "OpenAILlm", "Claude", "OllamaLlm"),
+    *("evaluate", "metric", "judge", "agent_map", "Session", "InMemorySessionService", "SqliteSessionService"),
+)
+"""Of the names of a package, those that stand before the others."""
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z`])")
 _LONG = 130
 """Characters that a line has at most, unless its first sentence is longer."""
@@ -44,9 +49,8 @@ def public_names(package: str) -> list[PublicName]:
     inside = [ROOT / "adk_nb" / path / "__init__.pyi" for path in INSIDE]
     stubs = [stub for stub in [folder / "__init__.pyi", *nested] if stub.is_file() and stub not in inside]
     found = [public for stub in stubs for public in _of_stub(stub)]
-    if package == "adk_nb":
-        found.sort(key=lambda public: FIRST.index(public.name) if public.name in FIRST else len(FIRST))
-    return found or _of_module(f"adk_nb.{package}")
+    found = found or _of_module(f"adk_nb.{package}")
+    return sorted(found, key=lambda public: FIRST.index(public.name) if public.name in FIRST else len(FIRST))
 
 
 def _of_stub(stub: Path) -> list[PublicName]:

@@ -5,6 +5,7 @@ import inspect
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,15 @@ def test_a_newcomer_succeeds_in_a_plain_ipython(tmp_path: Path):
 @pytest.mark.parametrize("path", GENERATED)
 def test_what_the_docs_take_from_the_code_is_up_to_date(path: str):
     assert (ROOT / path).read_text() == GENERATED[path](), "run python docs/generate.py"
+
+
+def test_every_extra_for_users_is_told_with_what_it_is_for():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    table = TEXTS["walk"].partition("## What to install for what")[2].partition("\n## ")[0]
+
+    told = re.findall(r"^\| .+ \| `(\w+)` \|$", table, re.MULTILINE)
+
+    assert sorted(told) == sorted({*settings["project"]["optional-dependencies"]} - {"dev", "docs", "lite"})
 
 
 def test_the_files_that_the_pages_name_exist():

@@ -1,5 +1,6 @@
 """A reader who follows links through the site always arrives, and finds each page."""
 
+import re
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -85,3 +86,11 @@ def test_every_public_name_has_an_entry_in_the_reference(site: Path):
 
     assert [public.path for public in names if public.path not in entries] == ["adk_nb.types"]
     assert len(names) > 250
+
+
+def test_the_text_for_language_models_lists_pages_that_exist_and_has_their_words(site: Path):
+    listed = re.findall(r"^- \[.+\]\((.+)\): .+$", (site / "llms.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    words = (site / "llms-full.txt").read_text(encoding="utf-8")
+
+    assert len(listed) > 30 and [page for page in listed if not (site / page).is_file()] == []
+    assert "%%agent stargazer" in words and "data-output" not in words and "][adk_nb" not in words
