@@ -18,8 +18,8 @@ _CLOUD = "it is a client of Google Cloud; use OpenAPIToolset, McpToolset or a fu
 _CODE = "use KernelCodeExecutor(), ContainerCodeExecutor(), or BuiltInCodeExecutor() with Gemini"
 _METRICS = "call adk_nb.evaluation.evaluate(agent, cases, metrics=[...])"
 _CRITERION = "name it in the criteria of an EvalConfig, for AgentEvaluator.evaluate"
-_RESULTS = "evaluate() returns an Evaluation: .df, .failed, and %eval export FILE"
-_SETS = "keep cases in a file: adk_nb.evaluation.local_eval_sets_manager.load_eval_set_from_file"
+_RESULTS = "use LocalEvalSetResultsManager(FOLDER)"
+_SETS = "use LocalEvalSetsManager(FOLDER)"
 _SIMULATED = "write down what the user says in each case: no user is simulated"
 _CREDENTIALS = "give tools auth_credential= and auth_scheme=: tokens are exchanged and refreshed by themselves"
 _CLOUD_METRIC = "it needs a service of Google Cloud; write judge('what a good answer has'), from adk_nb.evaluation"
@@ -61,24 +61,17 @@ INSTEAD = {
     "dependencies": "import the package itself: google-adk only hands it on",
     "environment": "use KernelCodeExecutor(), which has files and packages of its own",
     "evaluation.app_details": "read the reply's requests: %trace --why, or the prompts panel",
-    "evaluation.base_eval_service": _METRICS,
     "evaluation.constants": _METRICS,
     "evaluation.conversation_scenarios": _SIMULATED,
     "evaluation.custom_metric_evaluator": "pass a function as a metric: evaluate(agent, cases, metrics=[function])",
-    "evaluation.eval_result": _RESULTS,
-    "evaluation.eval_set_results_manager": _RESULTS,
-    "evaluation.eval_sets_manager": _SETS,
     "evaluation.evaluation_constants": _METRICS,
     "evaluation.evaluation_generator": "call adk_nb.evaluation.evaluate(agent, cases), which runs the agent itself",
     "evaluation.final_response_match_v2": _CRITERION,
     "evaluation.gcs_eval_set_results_manager": _RESULTS,
     "evaluation.gcs_eval_sets_manager": _SETS,
     "evaluation.hallucinations_v1": _CRITERION,
-    "evaluation.in_memory_eval_sets_manager": "pass a list of Case, or an EvalSet, to evaluate(agent, cases)",
     "evaluation.llm_as_judge": "write judge('what a good answer has'), from adk_nb.evaluation",
     "evaluation.llm_as_judge_utils": "write judge('what a good answer has'), from adk_nb.evaluation",
-    "evaluation.local_eval_service": "call adk_nb.evaluation.evaluate(agent, cases)",
-    "evaluation.local_eval_set_results_manager": _RESULTS,
     "evaluation.metric_evaluator_registry": "put @metric, from adk_nb.evaluation, on a function and pass it",
     "evaluation.metric_info_providers": _METRICS,
     "evaluation.multi_turn_task_success_evaluator": _CLOUD_METRIC,
