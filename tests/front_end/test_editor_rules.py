@@ -88,7 +88,7 @@ def test_the_site_colours_the_line_of_a_magic_as_the_editor_does():
     kinds = {Name.Attribute: "option", Name.Function: "definition", Comment: "comment", Error: "wrong"}
     tutorials = [json.loads(path.read_text()) for path in sorted(ROOT.glob("notebooks/*.ipynb"))]
     code = [cell["source"] for tutorial in tutorials for cell in tutorial["cells"] if cell["cell_type"] == "code"]
-    typed = [line.rstrip(";") for source in code for line in "".join(source).splitlines() if "%" in line]
+    typed = [line for source in code for line in "".join(source).splitlines() if "%" in line]
     typed += [example.splitlines()[0] for grammar in grammars().values() for example in grammar.examples]
 
     editor = {

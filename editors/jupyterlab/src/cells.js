@@ -307,8 +307,9 @@ function blank(line, at) {
   return line.length - line.slice(at).trimStart().length;
 }
 
-/** @param {string} line @param {number} at */
+/** The end of a word, without a semicolon that ends the line. @param {string} line @param {number} at */
 function wordEnd(line, at) {
   WORD.lastIndex = at;
-  return at + (WORD.exec(line)?.[0].length || 1);
+  const end = at + (WORD.exec(line)?.[0].length || 1);
+  return end > at + 1 && /^;\s*$/.test(line.slice(end - 1)) ? end - 1 : end;
 }

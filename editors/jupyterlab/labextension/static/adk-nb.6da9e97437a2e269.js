@@ -73,15 +73,16 @@ i,to:t+i+a.length,type:"value",names:o?.names});else s.push({from:t,to:n,type:/[
 return/["']/.test(e)?"string":t?"definition":"word"}function W(e,t,n){let o=E(e,t),s=n&&/^\w+$/.test(e.slice(t,o)),r=s?k(
 e,o):t,a=e.trimEnd().length,i=e[a-1]===";"?a-1:a,u=s?[{from:t,to:o,type:"address",names:"agent"}]:[];return r<i&&u.push(
 {from:r,to:i,type:"text"}),r<=i&&i<a&&u.push({from:i,to:a,type:"operator"}),u}function k(e,t){return e.length-e.slice(t).
-trimStart().length}function E(e,t){return Y.lastIndex=t,t+(Y.exec(e)?.[0].length||1)}var Se=/(?<comment>#.*)|-\[(?<routes>[^\]]*)\]->|(?<arrow>->|→)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<sign>[(),])|(?<wrong>[^\s\w(),#]+)/gu,
+trimStart().length}function E(e,t){Y.lastIndex=t;let n=t+(Y.exec(e)?.[0].length||1);return n>t+1&&/^;\s*$/.test(e.slice(
+n-1))?n-1:n}var Se=/(?<comment>#.*)|-\[(?<routes>[^\]]*)\]->|(?<arrow>->|→)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<sign>[(),])|(?<wrong>[^\s\w(),#]+)/gu,
 Te=/(?<comment>#.*)|(?<arrow>->|→)|(?<name>[\p{L}_][\p{L}\p{N}_]*)|(?<sign>,)|(?<wrong>[^\s\w,#]+)/gu,Ae=/^[ \t]*(until)[ \t]*(:)/,
-Me=/(?<string>'[^']*'|"[^"]*")|(?<number>\b\d+(?:\.\d+)?\b)|(?<keyword>\b(?:and|or|not|in|is|if|else|True|False|None)\b)|(?<operator>[<>=!+\-*/%]+)/g,
-$e=new Set(["START","END"]);function M(e){return J(e,Se,"node")}function $(e){let t=Ae.exec(e);if(t===null)return J(e,Te,
+$e=/(?<string>'[^']*'|"[^"]*")|(?<number>\b\d+(?:\.\d+)?\b)|(?<keyword>\b(?:and|or|not|in|is|if|else|True|False|None)\b)|(?<operator>[<>=!+\-*/%]+)/g,
+Me=new Set(["START","END"]);function $(e){return J(e,Se,"node")}function M(e){let t=Ae.exec(e);if(t===null)return J(e,Te,
 "agent");let[n,o]=t;return[{from:n.indexOf(o),to:n.indexOf(o)+o.length,type:"keyword"},{from:n.length-1,to:n.length,type:"\
-operator"},...[...e.slice(n.length).matchAll(Me)].map(s=>{let r=n.length+s.index,[a]=Object.entries(s.groups??{}).find(([
+operator"},...[...e.slice(n.length).matchAll($e)].map(s=>{let r=n.length+s.index,[a]=Object.entries(s.groups??{}).find(([
 i,u])=>u);return{from:r,to:r+s[0].length,type:a}})]}function J(e,t,n){return[...e.matchAll(t)].flatMap(o=>{let{comment:s,
 routes:r,arrow:a,name:i,wrong:u}=o.groups??{},[l,c]=[o.index,o.index+o[0].length];return s?[{from:l,to:c,type:"comment"}]:
-a?[{from:l,to:c,type:"arrow"}]:$e.has(i)?[{from:l,to:c,type:"end"}]:i?[{from:l,to:c,type:"name",names:n}]:u?[{from:l,to:c,
+a?[{from:l,to:c,type:"arrow"}]:Me.has(i)?[{from:l,to:c,type:"end"}]:i?[{from:l,to:c,type:"name",names:n}]:u?[{from:l,to:c,
 type:"wrong",problem:`${u} is neither a name nor an arrow`}]:r===void 0?[{from:l,to:c,type:"separator"}]:[{from:l,to:l+2,
 type:"arrow"},{from:l+2,to:c-3,type:"string"},{from:c-3,to:c,type:"arrow"}].filter(m=>m.from<m.to)})}function X(e,t){return[
 ...e.matchAll(/(?<!\\)\||(?:\\\||[^|\s])(?:\\\||[^|])*?(?=\s*(?:\||$))/g)].map(({0:n,index:o})=>{let s=n==="|"||t===1&&/^:?-+:?$/.
@@ -95,7 +96,7 @@ string:p.tags.string,comment:p.tags.comment,arrow:p.tags.punctuation,end:p.tags.
 keyword,number:p.tags.number,separator:p.tags.bracket,heading:p.tags.heading1};function R(e){return d.StreamLanguage.define(
 {startState:()=>({row:0,tokens:[]}),copyState:t=>({...t}),token(t,n){t.sol()&&(n.tokens=e(t.string,n.row++));let o=n.tokens.
 find(({to:s})=>s>t.pos);return o&&o.from<=t.pos?(t.pos=o.to,o.type in w?o.type:null):(o?t.pos=o.from:t.skipToEnd(),null)},
-tokenTable:w})}var je={edges:R(M).parser,team:R($).parser,table:R(X).parser},U=(0,d.defineLanguageFacet)(),Le=f.NodeType.
+tokenTable:w})}var je={edges:R($).parser,team:R(M).parser,table:R(X).parser},U=(0,d.defineLanguageFacet)(),Le=f.NodeType.
 define({id:0,name:"Document",top:!0,props:[[d.languageDataProp,U]]}),Ce=(0,p.styleTags)({fence:p.tags.bracket,...Object.
 fromEntries(Object.entries(w).map(([e,t])=>[`${e}-token`,t]))}),Z=Object.fromEntries(["magic","fence","yaml","prose","ed\
 ges","team","table","python",...Object.keys(w).map(e=>`${e}-token`)].map((e,t)=>[e,f.NodeType.define({id:t+1,name:e,props:[
@@ -108,7 +109,7 @@ n))}var y=b.StateField.define({create:e=>T(e.doc.toString()),update:(e,t)=>t.doc
 let t={...Object.fromEntries(Object.entries(je).map(([a,i])=>[a,()=>i])),yaml:P(()=>e("YAML")),prose:P(()=>e("Markdown")),
 python:P(()=>e("ipython"))},n=(0,f.parseMixed)(a=>{let i=t[a.name]?.();return i?{parser:i}:null}),o=new F(n),s=new d.Language(
 U,o,[],"adk-nb"),r=new d.Language(U,o);return[y,b.Prec.highest(d.language.computeN([y],a=>a.field(y)?[s]:[])),b.Prec.lowest(
-d.language.of(r))]}var g=require("@codemirror/state"),h=require("@codemirror/view");var te=g.StateEffect.define(),Ie={magic:A,edges:M,team:$},Re={agent:e=>`this notebook has no agent ${e} yet`,node:e=>`th\
+d.language.of(r))]}var g=require("@codemirror/state"),h=require("@codemirror/view");var te=g.StateEffect.define(),Ie={magic:A,edges:$,team:M},Re={agent:e=>`this notebook has no agent ${e} yet`,node:e=>`th\
 is notebook has no agent, tool or function ${e} yet`,state:e=>`the session's state has no key ${e} yet`,tool:e=>`this no\
 tebook has no tool ${e} yet`,variable:e=>`this notebook has no variable ${e} yet`};function Pe(e,t){let n=e.field(y);return(n?.
 sections??[]).flatMap(o=>{let s=Math.max(o.from,e.doc.lineAt(Math.min(t.from,e.doc.length)).from),r=Math.min(o.to,t.to);
