@@ -36,6 +36,8 @@ _TEAM = r"(?=\s.*--kind[\s=]+(?!llm\b)\w)"
 _SCOPE = "adk-nb.cells"
 _NEVER = "(?!)"
 _MAGIC, _OPERATOR, _NAME = "keyword.control.magic.adk-nb", "keyword.operator.adk-nb", "entity.name.function.adk-nb"
+# Embedded: brackets of Python are coloured in pairs.
+_MESSAGE = "meta.message.adk-nb meta.embedded.block.markdown"
 _STRING = {"match": r""" "(?:[^"\\]|\\.)*"?|'[^']*'? """.strip(), "name": "string.quoted.adk-nb"}
 _COMMENT = {"match": r"(?<![^\s])#.*$", "name": "comment.line.number-sign.adk-nb"}
 _ARROW = {"match": r"-\[|\]->|->|→", "name": _OPERATOR}
@@ -56,7 +58,7 @@ _CASES = [{"begin": r"^(?=\s*\|)", "end": _NEVER, "patterns": [_HEADING, *_ROW]}
 _MARKDOWN = [{"include": "text.html.markdown#block"}]
 _BODIES: dict[str, tuple[str, list[Rule]]] = {
     "prose": ("meta.prose.adk-nb meta.embedded.block.markdown", _MARKDOWN),
-    "message": ("meta.message.adk-nb meta.embedded.block.markdown", _MARKDOWN),
+    "message": (_MESSAGE, _MARKDOWN),
     "edges": ("meta.edges.adk-nb", [_COMMENT, _ROUTES, _ARROW, _END]),
     "team": ("meta.edges.adk-nb", [_COMMENT, _UNTIL, _ARROW]),
     "table": ("meta.cases.adk-nb", _CASES),
@@ -107,7 +109,7 @@ def _line_magic(grammar: Grammar) -> Rule:
     option = rf"(?:{_any(grammar, value=True)})(?:=|\s+)\S+|(?:{_any(grammar, value=False)})(?!\S)"
     begin += rf"((?:\s+(?:{option}))*)(\s+\w+(?:\s+(?:{option}))+)?"
     captures |= {group: {"patterns": _line(grammar)} for group in ("3", "4")}
-    return {"begin": begin, "beginCaptures": captures, "end": "$", "contentName": "meta.message.adk-nb"}
+    return {"begin": begin, "beginCaptures": captures, "end": "$", "contentName": _MESSAGE}
 
 
 def _line(grammar: Grammar) -> list[Rule]:

@@ -87,7 +87,7 @@ test("prose is markdown with placeholders, and has no keywords of Python", async
   assert.deepEqual(await having(AGENT, "attribute-name"), ["-t"]);
   assert.deepEqual(await having(AGENT, "invalid.illegal.unknown-option"), ["--modle"]);
   assert.deepEqual(await having(AGENT, "variable.parameter.state"), ["{user:name?}"]);
-  assert.deepEqual(await having(AGENT, "variable.other.template"), ["{{prices}}"]);
+  assert.deepEqual(await having(AGENT, "variable.other.constant.template"), ["{{prices}}"]);
   assert.deepEqual(await having(AGENT, "markup.bold"), ["**", "not", "**"]);
   assert.deepEqual(await python(AGENT), []);
   assert.deepEqual((await having(AGENT, "keyword.")).slice(1), []);
@@ -122,7 +122,7 @@ test("tools are Python below their line, and lines of magics stand among Python"
   const lines = "x = 1\nif x:\n    ans = %chat clerk --new Is it {{x}} and not {y} in --raw?\nfor y in x: pass\n";
   assert.deepEqual(await having(lines, "keyword.control.magic"), ["%chat"]);
   assert.deepEqual(await having(lines, "attribute-name"), ["--new"]);
-  assert.deepEqual(await having(lines, "variable.other.template"), ["{{x}}"]);
+  assert.deepEqual(await having(lines, "variable.other.constant.template"), ["{{x}}"]);
   assert.deepEqual(await having(lines, "variable.parameter.state"), []);
   assert.deepEqual(await having(lines, "keyword.operator.logical.python"), []);
   assert.deepEqual(await having(lines, "keyword.control.flow.python"), ["if", "for", "in", "pass"]);
