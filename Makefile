@@ -18,7 +18,7 @@ PIP := -m pip --disable-pip-version-check
 NOTEBOOK ?=
 BENCH ?=
 ARGS ?=
-QUICK = not (kernel or browser or live or kernel_all or browser_all or peers or servers or backends or real_server or binder or long or faults or lite or docs)
+QUICK = not (kernel or browser or live or kernel_all or browser_all or peers or servers or backends or real_server or binder or long or faults or lite or docs or editors)
 # The rooms that nearly every change reaches; the others are in make test.
 ESSENTIAL = agents apps artifacts auth documented events flow ground memory models notebook package planners plugins \
 	runners runtime sessions skills tools workflow
@@ -30,7 +30,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/$(VENV)/bin/python -c "import sy
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults test-quick style bundle front_end kernel-all browser browser-all axe kernels peers servers backends real-server litellm bench docs docs-test lite lite-test binder clean chromium postgresql
+.PHONY: help demo lab test test-long faults test-quick style bundle vsix front_end kernel-all browser browser-all axe kernels peers servers editors backends real-server litellm bench docs docs-test lite lite-test binder clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -60,6 +60,9 @@ bundle: $(VENV)/dev.stamp ## view.js, view.css and loader.js of the live view, a
 	@$(VENV)/bin/python tests/front_end/view_build.py build
 	@$(VENV)/bin/python -m tests.front_end.labextension_build
 
+vsix: $(VENV)/dev.stamp ## The extension of VS Code as one file to install, into build
+	@$(VENV)/bin/python -m tests.front_end.vsix_build
+
 front_end: $(VENV)/dev.stamp
 	@$(VENV)/bin/python tests/front_end/view_build.py install
 
@@ -78,6 +81,9 @@ peers: $(VENV)/dev.stamp .venv-adk/bench.stamp .venv-kernel6/dev.stamp ## Agains
 
 servers: $(VENV)/dev.stamp build/servers/stamp ## Against servers of others, from npm and PyPI
 	@$(VENV)/bin/python -m pytest -m servers $(ARGS)
+
+editors: $(VENV)/dev.stamp build/code_server/stamp chromium ## The extension of VS Code, installed and looked at in code-server, from npm
+	@$(VENV)/bin/python -m pytest -m editors $(ARGS)
 
 backends: $(VENV)/dev.stamp chromium .venv-phoenix/phoenix.stamp ## Send spans to Phoenix, and look at them in its pages
 	@$(VENV)/bin/python -m pytest -m backends $(ARGS)
@@ -177,6 +183,13 @@ build/servers/stamp: tests/servers/package.json | $(VENV)/dev.stamp
 	@cd $(@D) && $(NPM) install --no-package-lock --no-audit --no-fund --silent
 	@$(VENV)/bin/python $(PIP) install -q --upgrade --target $(@D)/python langchain-core 2>$(@D)/pip.log
 	@$(VENV)/bin/python $(PIP) install -q --upgrade --no-deps --target $(@D)/dev_ui google-adk==2.13.0 2>>$(@D)/pip.log
+	@touch $@
+
+# Without its scripts nothing is compiled: VS Code does without logs, and a terminal.
+build/code_server/stamp: tests/editors/package.json | $(VENV)/dev.stamp
+	@mkdir -p $(@D) && cp tests/editors/package.json $(@D)
+	@cd $(@D) && $(NPM) install --ignore-scripts --no-package-lock --no-audit --no-fund --silent
+	@cd $(@D)/node_modules/code-server/lib/vscode && $(NPM) install --omit=dev --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 # Who may install gets what the tests need; elsewhere they are skipped, and say so in a line.

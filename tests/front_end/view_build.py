@@ -53,9 +53,15 @@ def install() -> None:
     INSTALLED.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json"):
         shutil.copy(HERE / name, INSTALLED)
-    npm = [NODE / "node", NODE.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
-    subprocess.run([*npm, "ci", "--no-audit", "--no-fund", "--silent"], cwd=INSTALLED, env=_environment(), check=True)
+    npm("ci", folder=INSTALLED)
     stamp.write_bytes(lock)
+
+
+def npm(*arguments: str, folder: Path) -> None:
+    """Let npm do its work in a folder."""
+    program = [NODE / "node", NODE.parent / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"]
+    silent = ("--no-audit", "--no-fund", "--silent")
+    subprocess.run([*program, *arguments, *silent], cwd=folder, env=_environment(), check=True)
 
 
 def panel_index() -> str:

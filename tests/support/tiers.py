@@ -19,7 +19,8 @@ FIRST = ("tests/package/test_style.py", "tests/browser/", "tests/kernel/", "test
 @cache
 def missing(mark: str) -> str:
     """What this machine lacks for the tests with a mark, in a line; empty if it has all."""
-    if mark in ("browser", "browser_all", "lite") and not (shutil.which("chromium") and shutil.which("chromedriver")):
+    in_a_browser = mark in ("browser", "browser_all", "lite", "editors")
+    if in_a_browser and not (shutil.which("chromium") and shutil.which("chromedriver")):
         return "browser tests skipped: no chromium on PATH; apt-get install chromium chromium-driver"
     if mark == "postgres" and not [*Path("/usr/lib/postgresql").glob("*/bin/initdb")]:
         return "PostgreSQL tests skipped: no server under /usr/lib/postgresql; apt-get install postgresql"
