@@ -47,6 +47,21 @@ def require_installed(module: str, *, package: str) -> None:
         require(module, package=package)
 
 
+def is_at_hand(module: str) -> bool:
+    """Whether `require` finds a module: it is installed, or the site whose page this is has it."""
+    if importlib.util.find_spec(module) is not None:
+        return True
+    if sys.platform != "emscripten":
+        return False
+    page: Any = importlib.import_module("pyodide_js")
+    return _is_site(page) and hasattr(page.lockfile.packages, module)
+
+
+def _is_site(page: Any) -> bool:
+    """Whether the page's Python was built with this package."""
+    return hasattr(page.lockfile.packages, "adk-nb")
+
+
 def _missing(module: str, package: str) -> MissingExtraError:
     return MissingExtraError(f"{module.partition('.')[0]!r} is not installed; type: {install_line(package)}")
 
@@ -60,9 +75,11 @@ def _require_in_page(module: str, package: str) -> ModuleType:
     """
     page: Any = importlib.import_module("pyodide_js")
     ffi: Any = importlib.import_module("pyodide.ffi")
-    is_site = hasattr(page.lockfile.packages, "adk-nb")
+    is_site = _is_site(page)
     if is_site and ffi.can_run_sync():
         ffi.run_sync(page.loadPackagesFromImports(f"import {module}"))
+    elif is_at_hand(module):
+        raise MissingExtraError(f"{module!r} is not loaded yet; type: {install_line(package)}")
     try:
         return importlib.import_module(module)
     except ImportError as error:

@@ -27,10 +27,12 @@ YAML = "pyyaml==6.0.3"
 """It reads YAML with Python, too; its compiled module is not on PyPI for a browser."""
 FIRST = "00_start_here.ipynb"
 KERNEL = "share/jupyter/labextensions/@jupyterlite/pyodide-kernel-extension/static/pypi"
-_TITLE = '<title>adk_nb</title><script src="../static/pyodide/loading.js"></script>'
+"""Where jupyterlite-pyodide-kernel keeps the wheels of its kernel."""
+_TITLE = '<title>adk_nb</title><script src="../static/pyodide/page.js"></script>'
 _OPEN = "await import('./config-utils.js');"
 """The line of JupyterLite's first page that opens the lab, without a notebook."""
-"""Where jupyterlite-pyodide-kernel keeps the wheels of its kernel."""
+SETTINGS = {"@jupyterlab/notebook-extension:tracker": {"kernelShutdown": True}}
+"""A notebook that is closed gives back its Python's memory."""
 
 
 def pyodide() -> Path:
@@ -50,8 +52,11 @@ def site(lite_dir: Path, out: Path) -> None:
         raise SystemExit(done.stdout[-2000:] + done.stderr[-4000:])
 
 
-def configure(out: Path, packages: list[str]) -> None:
-    """Let the kernel start through start.mjs with `packages`, and the site open on the first tutorial."""
+def configure(out: Path, packages: list[str], apart: list[str]) -> None:
+    """Let the kernel start through start.mjs with `packages`, and the site open on the first tutorial.
+
+    `apart`: those of the packages that are not in the file of all.
+    """
     path = out / "jupyter-lite.json"
     config = json.loads(path.read_text())
     data = config["jupyter-config-data"]
@@ -60,7 +65,7 @@ def configure(out: Path, packages: list[str]) -> None:
     kernel |= {
         "pyodideUrl": "./static/pyodide/start.mjs",
         "disablePyPIFallback": True,
-        "loadPyodideOptions": {"packages": packages},
+        "loadPyodideOptions": {"packages": packages, "apart": apart},
     }
     path.write_text(json.dumps(config, indent=1))
     lab = out / "lab" / "index.html"
@@ -81,22 +86,27 @@ def main() -> int:
     runtime = lite_dir / "static" / "pyodide"
     python = pyodide()
     shutil.copytree(python, runtime, ignore=shutil.ignore_patterns("*.map", "*.ts", "console*", "package.json"))
-    for name in ("start.mjs", "loading.js"):
+    for name in ("start.mjs", "page.js"):
         shutil.copy(HERE / name, runtime)
     found = [
         *wheels.fetch(HERE / "requirements.txt", PARTS / "wheels"),
-        *wheels.kernel(Path(sys.prefix) / KERNEL, PARTS / "kernel"),
+        *wheels.kernel(Path(sys.prefix) / KERNEL, PARTS / "kernel", {"piplite/piplite.py": HERE / "piplite.py"}),
     ]
     found.append(wheels.without_extension(YAML, PARTS / "yaml"))
     found += [wheels.persistent(HERE / "rpds.py", PARTS / "rpds"), wheels.own(ROOT, PARTS / "own")]
     compiled = wheels.compiled(found, PARTS / "compiled", python)
     for wheel in compiled:
         shutil.copy(wheel, runtime)
-    packages = lock.write(runtime / "pyodide-lock.json", compiled)
+    packages, apart = lock.write(runtime / "pyodide-lock.json", compiled)
+    one = [wheel for name, wheel in packages.items() if name not in apart]
+    wheels.together(one, runtime / "packages.bin")
+    for wheel in one:
+        (runtime / wheel.name).unlink()
     wheels.compile_library(runtime / "python_stdlib.zip", PARTS / "compiled", python)
+    (lite_dir / "overrides.json").write_text(json.dumps(SETTINGS))
     tutorials.copy(ROOT / "notebooks", lite_dir / "tutorials")
     site(lite_dir, out)
-    configure(out, packages)
+    configure(out, list(packages), apart)
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     first = sum(path.stat().st_size for path in (out / "static" / "pyodide").iterdir())
     sys.stdout.write(f"{out}: {size / 1e6:.0f} MB, {first / 1e6:.0f} of them Python and {len(compiled)} wheels\n")

@@ -34,11 +34,12 @@ UNUSED = {
 """Requirements that are left out, each with why it is not missed."""
 
 
-def write(path: Path, wheels: Sequence[Path]) -> list[str]:
+def write(path: Path, wheels: Sequence[Path]) -> tuple[dict[str, Path], list[str]]:
     """Write the lock of `wheels`, which lie beside it.
 
     Returns:
-        The packages to load with Python: the kernel and ours, with what they require.
+        The packages to load with Python and their wheels: the kernel and ours, with what they require. And those of
+        them that Pyodide itself has to load, as they are compiled, with what these require.
 
     Raises:
         SystemExit: A requirement of a wheel is not met by the others.
@@ -59,7 +60,12 @@ def write(path: Path, wheels: Sequence[Path]) -> list[str]:
         name: _entry(name, wheel, versions[name], requirements[name]) for name, (wheel, _) in metadata.items()
     }
     path.write_text(json.dumps(lock), encoding="utf-8")
-    return _with_dependencies([*KERNEL, "adk-nb", *BESIDE], lock["packages"])
+    loaded = {
+        name: metadata[canonicalize_name(name)][0]
+        for name in _with_dependencies([*KERNEL, "adk-nb", *BESIDE], lock["packages"])
+    }
+    apart = [name for name, wheel in loaded.items() if not wheel.stem.endswith("none-any")]
+    return loaded, _with_dependencies(apart, lock["packages"])
 
 
 def _with_dependencies(names: Sequence[str], packages: Mapping[str, Mapping[str, list[str]]]) -> list[str]:

@@ -102,8 +102,8 @@ def run_at_once(coro: Coroutine[Any, Any, T]) -> T:
     raise cannot_wait()
 
 
-def cannot_wait() -> UserError:
-    """The error for a wait where `can_wait` is false."""
+def cannot_wait(instead: str = "") -> UserError:
+    """The error for a wait where `can_wait` is false. `instead`: a cell that awaits the same, if there is one."""
     if hasattr(require("js", package="pyodide-py").WebAssembly, "Suspending"):
         return UserError(
             "a callback of a widget cannot wait in a browser; write chat.start(...), or make it async and await "
@@ -111,7 +111,7 @@ def cannot_wait() -> UserError:
         )
     return UserError(
         "this browser cannot wait for a result in a cell, as it has no JavaScript Promise Integration; open the page "
-        "in Chrome or Edge 137 or newer, or write: reply = await chat.aask(...)"
+        f"in Chrome or Edge 137 or newer{f', or write: {instead}' if instead else ''}"
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from adk_nb.concurrency.threads import IN_A_BROWSER
-from adk_nb.lazy import install_line
+from adk_nb.lazy import install_line, is_at_hand
 from adk_nb.models.http_address import is_loopback
 from adk_nb.models.vendor_facts import GOOGLE, VENDORS
 from adk_nb.redaction import remember
@@ -188,7 +188,7 @@ def find_default_model() -> DefaultModel:
             return DefaultModel(
                 name=vendor.default_model, reason=f"{variable} is set", extra=_missing_package(vendor.package)
             )
-    if not _missing_package("openai"):
+    if importlib.util.find_spec("openai") is not None:
         url = os.environ.get("OPENAI_BASE_URL", "").strip()
         if url and (models := served_models(url)):
             return DefaultModel(name=f"openai:{models[0]}", reason="OPENAI_BASE_URL answers, and no key is set")
@@ -216,4 +216,4 @@ def _key_variable(names: tuple[str, ...]) -> str:
 
 
 def _missing_package(package: str) -> str:
-    return package if package and importlib.util.find_spec(package) is None else ""
+    return package if package and not is_at_hand(package) else ""

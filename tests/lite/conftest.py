@@ -38,7 +38,7 @@ class Files(SimpleHTTPRequestHandler):
         """Print nothing."""
 
 
-class _Proxy(socketserver.ThreadingTCPServer):
+class ElsewhereProxy(socketserver.ThreadingTCPServer):
     """A proxy that lets nothing through, and keeps the first line of each request: its method and address."""
 
     allow_reuse_address, daemon_threads = True, True
@@ -67,23 +67,23 @@ def site() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def elsewhere() -> Iterator[_Proxy]:
+def elsewhere() -> Iterator[ElsewhereProxy]:
     """The way out of the browser: all but loopback goes through it."""
-    with _Proxy() as proxy:
+    with ElsewhereProxy() as proxy:
         threading.Thread(target=proxy.serve_forever, daemon=True).start()
         yield proxy
         proxy.shutdown()
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory: pytest.TempPathFactory, elsewhere: _Proxy) -> Iterator[Chrome]:
+def browser(tmp_path_factory: pytest.TempPathFactory, elsewhere: ElsewhereProxy) -> Iterator[Chrome]:
     with chromium(tmp_path_factory.mktemp("chromium"), f"--proxy-server=127.0.0.1:{elsewhere.server_address[1]}") as it:
         it.set_script_timeout(120)
         yield it
 
 
 @pytest.fixture
-def page(site: str, browser: Chrome, elsewhere: _Proxy) -> Iterator[LitePage]:
+def page(site: str, browser: Chrome, elsewhere: ElsewhereProxy) -> Iterator[LitePage]:
     """A page of the site; at the end, nothing has been asked of another server."""
     page = LitePage(site, browser)
     yield page

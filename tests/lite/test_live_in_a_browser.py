@@ -24,7 +24,7 @@ CLERK = "%%agent clerk -t pay\nYou pay what is agreed."
 
 def test_python_is_loaded_with_a_line_on_the_page_and_a_click_approves(page: LitePage):
     page.open("00_start_here.ipynb")
-    page.until(lambda: "packages" in page.line(), "the line", BOOT)
+    page.until(lambda: "MB" in page.line(), "the line", BOOT)
     page.until(lambda: page.line() == "", "the end of the line", BOOT)
     for index, source in enumerate(["%load_ext adk_nb", PAY, CLERK, '%chat clerk Pay 250 euros to "Anna"'], 1):
         page.write(index, source)
@@ -72,6 +72,21 @@ def test_a_browser_that_cannot_wait_says_so_and_can_be_awaited(page: LitePage, w
     page.run_cell(4, timeout=BOOT)
 
     assert "gives 2" in page.text(4)
+
+
+def test_a_browser_that_cannot_wait_names_the_agent_of_the_cell(page: LitePage, without_waiting: None):
+    page.open("00_start_here.ipynb")
+    for index in (1, 2, 3):
+        page.run_cell(index, timeout=BOOT)
+
+    page.run_cell(4, allow_errors=True, timeout=BOOT)
+
+    (error,) = [output["evalue"] for output in page.outputs(4) if output["output_type"] == "error"]
+    line = error.partition("or write: ")[2]
+    assert "Chat(speller).aask('How often" in line
+    page.write(6, f"{line}\nreply.text")
+    page.run_cell(6, timeout=BOOT)
+    assert "gives 3" in page.text(6)
 
 
 def test_sessions_in_a_file_outlive_the_page(page: LitePage):

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.concurrency.threads import can_wait, cannot_wait
 from adk_nb.concurrency.work import stop_wanted
 from adk_nb.errors import InputError, PendingError, UserError
 from adk_nb.events.event import Event
@@ -155,6 +156,10 @@ class TurnRunner:
 
     def ask(self, text: str, turn: TurnOptions) -> Reply:
         """Send `text`, and wait for the reply; approvals are answered as `turn` says. Raises as `Chat.ask`."""
+        if not can_wait():
+            is_magic, agent = bool(self.conversation.notebook.magic()), self.conversation.agent.name
+            chat = f"from adk_nb import Chat; reply = await Chat({agent})" if is_magic else "reply = await chat"
+            raise cannot_wait(f"{chat}.aask({text!r})")
         try:
             return run_to_end(self.send(text, turn, self.view_of(text, turn)))
         except PendingError:  # running a cell again clears its output, and the cards in it
