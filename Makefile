@@ -3,7 +3,7 @@
 #   make test    everything that says whether a change is ready
 
 SHELL := /bin/sh
-PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && echo $$p && break; done)
 # A Python that is named has an environment of its own: make test PYTHON=python3.13 works in .venv-3.13.
 VENV := .venv
@@ -30,7 +30,7 @@ NPM = $(shell command -v npm || echo '$(CURDIR)/$(VENV)/bin/python -c "import sy
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help demo lab test test-long faults test-quick style bundle vsix front_end kernel-all browser browser-all axe kernels peers servers editors backends real-server litellm bench docs docs-test lite lite-test binder clean chromium postgresql
+.PHONY: help demo lab test test-long faults test-quick style bundle vsix front_end kernel-all browser browser-all axe kernels peers servers editors backends real-server litellm bench docs docs-test lite lite-test binder release-check versions clean chromium postgresql
 
 help: ## This list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -112,6 +112,12 @@ lite-test: lite $(VENV)/dev.stamp chromium ## Every tutorial in a browser alone
 binder: $(VENV)/dev.stamp .venv-binder/stamp ## The steps of the Binder image, as far as they go without Docker
 	@$(VENV)/bin/python -m pytest tests/binder -m binder $(ARGS)
 
+release-check: .venv-release/stamp ## Build a release of the last commit in a clean clone, install it into an empty environment, run it
+	@.venv-release/bin/python -m tests.package.release_check
+
+versions: $(VENV)/dev.stamp ## A chat, a card and %confirm on the oldest and newest Jupyter, lab and classic, in kernels of their own
+	@$(VENV)/bin/python -m tests.package.versions $(ARGS)
+
 clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 	@rm -rf build dist .ruff_cache .import_linter_cache .hypothesis .pytest_cache
 	@find adk_nb tests benchmarks notebooks -name __pycache__ -prune -exec rm -rf {} +
@@ -120,7 +126,7 @@ clean: ## Remove what was built and cached (environments stay: rm -rf .venv*)
 # extension of JupyterLab, which pip copies into the environment.
 LABEXTENSION := editors/jupyterlab/labextension/package.json
 
-$(VENV)/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-phoenix/bin/python .venv-docs/bin/python .venv-lite/bin/python .venv-binder/bin/python:
+$(VENV)/bin/python .venv-adk/bin/python .venv-kernel6/bin/python .venv-litellm/bin/python .venv-server/bin/python .venv-phoenix/bin/python .venv-docs/bin/python .venv-lite/bin/python .venv-binder/bin/python .venv-release/bin/python:
 	@test -n "$(PYTHON)" || { echo "no Python 3.11 or newer found; install one, or say make PYTHON=/path/to/python"; exit 1; }
 	$(PYTHON) -m venv $(@D:/bin=)
 
@@ -142,6 +148,10 @@ $(VENV)/dev.stamp: pyproject.toml $(LABEXTENSION) | $(VENV)/bin/python
 
 .venv-binder/stamp: | .venv-binder/bin/python
 	.venv-binder/bin/python $(PIP) install -q 'jupyter-repo2docker>=2026.4'
+	@touch $@
+
+.venv-release/stamp: | .venv-release/bin/python
+	.venv-release/bin/python $(PIP) install -q 'build>=1.2' 'twine>=6.1'
 	@touch $@
 
 .venv-docs/docs.stamp: pyproject.toml | .venv-docs/bin/python
