@@ -56,7 +56,7 @@ def test_a_missing_package_is_named_with_what_installs_it(monkeypatch: pytest.Mo
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not Path(entry, "xllamacpp").exists()])
     monkeypatch.delitem(sys.modules, "xllamacpp", raising=False)
 
-    with pytest.raises(MissingExtraError, match=r"'xllamacpp' .* %pip install 'adk-nb\[local\]'"):
+    with pytest.raises(MissingExtraError, match=r"'xllamacpp' .* %pip install \"openai.*\" \"xllamacpp>="):
         LLMRegistry.new_llm("gguf:model.gguf")
 
 
