@@ -74,7 +74,9 @@ def try_out(name: str) -> None:
     else:
         run(sys.executable, "-m", "venv", folder)
         run(python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *packages)
-    print(f"{name}: a chat, a card and %confirm on {run(python, '-c', PROBE, json.dumps([CELLS, SHOWN])).strip()}")
+    print(
+        f"{name}: a chat, a card and %confirm on {run(python, '-c', PROBE, json.dumps([CELLS, SHOWN])).splitlines()[0]}"
+    )
     if any(one.startswith("jupyterlab") for one in packages):
         listed = run(python, "-m", "jupyter", "labextension", "list")
         line = next((line for line in listed.splitlines() if "adk-nb " in line), "")
