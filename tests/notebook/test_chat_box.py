@@ -83,6 +83,17 @@ def test_an_approval_is_asked_for_in_the_same_place(shell: Shell, types: Types, 
     assert ({"result": "paid A17"} in answers) is ran
 
 
+def test_an_approval_stays_open_where_no_line_can_be_typed(shell: Shell, types: Types) -> None:
+    guide(shell, call("refund", order="A17"), "Done.")
+    prompts = types("Pay me back.")
+
+    shell.cell("%chat")
+
+    assert prompts == ["you > ", 'approve refund(order="A17")? [y/N] ', "you > "]
+    assert shell.names["_run"].status == "pending"
+    assert shell.cell("%confirm --yes").text == "Done."
+
+
 def test_what_cannot_be_said_is_told_and_the_conversation_goes_on(shell: Shell, types: Types) -> None:
     guide(shell, "Hello!")
     types("{{nowhere}}", "Hi")

@@ -108,17 +108,23 @@ def chat_in_terminal(ask: Callable[[str], Reply]) -> None:
 
 
 def ask_for_approvals(reply: Reply) -> Reply:
-    """Ask for each approval of a reply in an input line; returns the reply after the last one."""
+    """Ask for each approval of a reply in an input line; returns the reply after the last one.
+
+    Where nothing can be typed, or Ctrl-C is, the approval stays open.
+    """
     while reply.status == "pending" and (pending := view_of_reply(reply).pending):
         call = call_of(pending[0], view_of_reply(reply).schemas.get(pending[0].id))
-        is_approved = _typed(f"approve {call}? [y/N] ").lower() in ("y", "yes")
+        if (typed := _typed(f"approve {call}? [y/N] ")) is None:
+            break
+        is_approved = typed.lower() in ("y", "yes")
         reply = reply.answer(ToolConfirmation(confirmed=is_approved, by="a typed line"), pending[0].id)
     return reply
 
 
-def _typed(prompt: str) -> str:
+def _typed(prompt: str) -> str | None:
+    """Return the line that is typed; None if none can be, or Ctrl-C is."""
     try:
         return input(prompt).strip()
     except (EOFError, KeyboardInterrupt, OSError):  # an OSError: standard input is closed or captured
         sys.stdout.write("\n")
-        return ""
+        return None
