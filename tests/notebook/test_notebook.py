@@ -1,5 +1,7 @@
 """What a notebook has defined: names that survive a re-run, and sessions that are kept."""
 
+import json
+
 import pytest
 
 from adk_nb.agents.llm_agent import LlmAgent
@@ -304,3 +306,7 @@ def test_a_toolset_that_does_not_reach_its_server_says_so_in_a_line(shell: Shell
     assert said.startswith("InputError: %tools --schema gone: ")
     assert "no-such-command" in said
     assert "\n" not in said.strip()
+
+    shell.cell("%%tool\ndef look(city: str) -> str:\n    'Looks.'\n    return city")
+    listed = json.loads(str(shell.cell("%tools --schema")))
+    assert listed["look"]["description"] == "Looks." and "no-such-command" in listed["gone"]

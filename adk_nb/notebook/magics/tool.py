@@ -107,7 +107,7 @@ def tools(host: Host, line: str, cell: str | None) -> Any:
     if args.schema:
         return as_json(_declaration(notebook, args.schema))
     if args.schema is not None:
-        return as_json({name: _declaration(notebook, name) for name in names})
+        return as_json({name: _declaration_or_reason(notebook, name) for name in names})
     further, lines = _rows_of_options(notebook)
     if not (names or further or lines):
         return text("no tool is defined yet; begin a cell with %%tool, see %%tool?")
@@ -159,8 +159,20 @@ def _effect(notebook: Notebook, name: str) -> str:
     return "" if effect == "once" else effect
 
 
+def _declaration_or_reason(notebook: Notebook, name: str) -> Any:
+    """As `_declaration`; one toolset whose server is gone does not hide the other tools."""
+    try:
+        return _declaration(notebook, name)
+    except InputError as error:
+        return str(error)
+
+
 def _declaration(notebook: Notebook, name: str) -> Any:
-    """Return the declaration of a tool, or those of the current tools of a toolset."""
+    """Return the declaration of a tool, or those of the current tools of a toolset.
+
+    Raises:
+        InputError: The tools of the toolset cannot be listed.
+    """
     toolset = notebook.toolset(name)
     try:
         tools = sync.run(toolset.get_tools_with_prefix()) if toolset else [notebook.tool(name)]
