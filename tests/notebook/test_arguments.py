@@ -9,7 +9,7 @@ from adk_nb.notebook.magics.agent import AGENT, AGENTS
 from adk_nb.notebook.magics.catalog import grammars
 from adk_nb.notebook.magics.chat import CHAT
 from adk_nb.notebook.magics.confirm import CONFIRM
-from adk_nb.notebook.magics.grammar import Grammar
+from adk_nb.notebook.magics.grammar import Grammar, Option
 from adk_nb.notebook.magics.tool import TOOL
 from tests.support.each import each
 
@@ -173,6 +173,14 @@ def test_help_names_every_option_and_its_examples_can_be_copied(grammar: Grammar
             continue  # Python
         rest = first[mark + len(grammar.name) + 1 :].strip()
         grammar.parse(rest, body if first.startswith("%%") else None, leads=leads)
+
+
+def test_a_value_that_python_cannot_convert_is_refused_in_a_line() -> None:
+    brief = Grammar("brief", "Be brief.", examples=["%brief"], options=[Option("--at-most N", "words", convert=int)])
+
+    assert brief.parse("--at-most 5", None).at_most == 5
+    with pytest.raises(InputError, match=r"^%brief --at-most: 'five' is no N: .*; see %brief\?$"):
+        brief.parse("--at-most five", None)
 
 
 def test_a_number_below_zero_is_no_option() -> None:

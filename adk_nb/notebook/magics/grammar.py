@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Literal
 
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import InputError, UserError, closest
 from adk_nb.notebook.magics.values import either, is_option, next_token, split_tokens
 from adk_nb.notebook.registry import Reference, registry
 
@@ -35,7 +35,7 @@ class Option:
     many: bool = False
     """May be repeated."""
     convert: Callable[[str], Any] = str
-    """Convert the text; raises an ArgumentTypeError with the problem."""
+    """Convert the text; raises an ArgumentTypeError with the problem, or as `int` a ValueError."""
     choices: tuple[str, ...] = ()
     """All valid values."""
     default: str = ""
@@ -89,7 +89,12 @@ class Option:
             hint = self.hints.get(text)
             unknown = unknown_choice(self.value.lower(), text, self.choices)
             raise argparse.ArgumentTypeError(f"{unknown}; {hint}" if hint else unknown)
-        return self.convert(text)
+        try:
+            return self.convert(text)
+        except UserError:
+            raise
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(f"{text!r} is no {self.value}: {error}") from error
 
 
 @dataclass(frozen=True)
