@@ -190,6 +190,14 @@ def test_in_a_kernel_it_reports_the_display_and_input(
     assert rows["runs in"].status.startswith(runs_in)
     assert rows["live view"].status.startswith(view)
     assert advice in rows["input"].advice and bool(rows["input"].advice) is not can_ask
+    assert rows["asyncio.run"].status.startswith("fails in cells")
+
+
+def test_in_a_terminal_asyncio_run_works_and_is_not_said_to_fail(shell: Shell):
+    shell.cell("import asyncio\nasync def three():\n    return 3")
+
+    assert shell.cell("asyncio.run(three())") == 3
+    assert findings_by_topic(shell)["asyncio.run"].status.startswith("works in cells")
 
 
 @pytest.mark.parametrize("has_tools", [False, True])

@@ -74,7 +74,7 @@ def findings(host: Host) -> list[Finding]:
         _widget(shell, settings),
         _input(shell),
         _loop(),
-        _nested(settings),
+        _nested(shell, settings),
         _code(),
         _sessions(settings),
         *_unusable(settings),
@@ -227,9 +227,11 @@ def _loop() -> Finding:
     return Finding("event loop", f"{loop} responds")
 
 
-def _nested(settings: Any) -> Finding:
+def _nested(shell: Any, settings: Any) -> Finding:
     if settings.nest_asyncio:
         return Finding("asyncio.run", "works in cells, with nest-asyncio2, which slows all tasks of this kernel")
+    if not _has_kernel(shell):
+        return Finding("asyncio.run", "works in cells that do not await; in Jupyter it fails")
     return Finding("asyncio.run", "fails in cells; write await instead", "or: %config AdkNb.nest_asyncio = True")
 
 
