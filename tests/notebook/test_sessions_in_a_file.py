@@ -658,7 +658,7 @@ def test_an_interrupted_run_may_be_dropped(shell: Shell, tmp_path: Path) -> None
     results = [part.function_response for content in model.requests[-1].contents for part in content.parts or ()]
     assert [result.response for result in results if result] == [{"error": "the run was cut before this call was made"}]
     assert shell.names["paid"] == []
-    assert "session 'main' was interrupted" in shell.fails("%session drop")
+    assert "session 'main' was interrupted; there is nothing to drop" in shell.fails("%session drop")
 
 
 def test_of_a_run_that_is_left_as_it_is_what_is_known_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -123,7 +123,7 @@ def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
     if session is None or not runs:
         name = args.session or notebook.sessions.current
         open_ = ", ".join(_facts(notebook, session)[1:])
-        raise InputError(f"no run of session {name!r} was interrupted; {open_ or 'there is nothing to resume'}")
+        raise InputError(f"no run of session {name!r} was interrupted; {open_ or f'there is nothing to {args.do}'}")
     return runs[-1], session
 
 
