@@ -14,6 +14,7 @@ from hypothesis import settings  # early: as it is imported, it asks who refers 
 
 from adk_nb import clock, redaction
 from adk_nb.models.default_model import USUAL_PORTS
+from adk_nb.tools.json_arguments import JsonArguments
 from tests.support.tiers import (
     pytest_collection_modifyitems,
     pytest_ignore_collect,
@@ -40,6 +41,7 @@ for key in (
 os.environ["ADK_NB_DISPLAY"] = "static"  # what a run leaves in the file is the same in every test
 os.environ["OLLAMA_HOST"] = "127.0.0.1:9"  # no Ollama of this machine answers for agents that name no model
 USUAL_PORTS.clear()  # nor another server with models
+JsonArguments({}, "tests")  # imports jsonschema without its grammar of a format, which nbformat would wait for
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a shell starts what runs in its background so
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -52,16 +52,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def may_match(asked: str, text: str, marks: Iterable[str]) -> bool:
     """True if some of the tests in a file may have marks that fit: those of `pytestmark` all have, others some."""
-    named = {mark for mark in marks if re.search(rf"\b{mark}\b", text)}
+    named = {*marks} & {*re.findall(r"\w+", text)}
     always = {name for line in re.findall(r"^pytestmark = .*", text, re.M) for name in re.findall(r"mark\.(\w+)", line)}
-    others = sorted(named - always)
-    chosen = (always | {*some} for count in range(len(others) + 1) for some in combinations(others, count))
-    return any(_fits(asked, has) for has in chosen)
+    return _some_fit(asked, frozenset(always), frozenset(named - always))
 
 
-def _fits(asked: str, has: set[str]) -> bool:
-    words = {word: word in has for word in re.findall(r"\w+", asked) if word not in ("and", "or", "not")}
-    return bool(eval(asked, {"__builtins__": {}}, words))
+@cache
+def _some_fit(asked: str, always: frozenset[str], others: frozenset[str]) -> bool:
+    code = compile(asked, "-m", "eval")
+    words = {word for word in re.findall(r"\w+", asked) if word not in ("and", "or", "not")}
+    asked_of = sorted(others & words)
+    chosen = (always | {*some} for count in range(len(asked_of) + 1) for some in combinations(asked_of, count))
+    return any(eval(code, {"__builtins__": {}}, {word: word in has for word in words}) for has in chosen)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
