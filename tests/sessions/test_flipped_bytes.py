@@ -93,7 +93,8 @@ def test_two_hundred_changed_bytes_are_noticed_or_do_not_matter(good: bytes, tmp
 
 def test_what_is_left_of_a_file_that_was_cut_is_refused(good: bytes, tmp_path: Path):
     path, refused = tmp_path / "nb.db", 0
-    for length in (1, 99, 100, 511, 512, 513, len(good) // 2, len(good) - 512, len(good) - 1):
+    last = len(good.rstrip(b"\0")) - 1  # SQLite reads zeros where a page is cut: of those, nothing is lost
+    for length in (1, 99, 100, 511, 512, 513, len(good) // 2, len(good) - 512, last):
         path.write_bytes(good[:length])
         with pytest.raises(StorageError, match="is damaged") as raised:
             asyncio.run(look(path))
