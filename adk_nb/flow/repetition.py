@@ -61,8 +61,7 @@ class Repetition:
 
 def find(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any]) -> Repetition | None:
     """What stands against a call that nobody has decided on. None: nothing."""
-    _add_identity(ctx, tool, call_id, args)
-    own, earlier = _equal_calls(ctx, tool, call_id)
+    own, earlier = _equal_calls(ctx, tool, call_id, args)
     if own is None or not earlier:
         return None
     last = next((call for call in reversed(earlier) if call.result), None)
@@ -147,20 +146,19 @@ def equal_siblings(calls: Sequence[types.FunctionCall], index: int, tool: BaseTo
 def start(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any]) -> str | None:
     """Note that the call is about to run. Returns a digest of its arguments if callbacks changed them, to be stored."""
     ctx.shared.turn.begun[_key(ctx.session, call_id or "")] = tool
-    return _add_identity(ctx, tool, call_id, args)
+    own = history_of(ctx.session).turn_calls.get(call_id)
+    return _add_identity(tool, own, args) if own and args != (own.call.args or {}) else None
 
 
-def _add_identity(ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any]) -> str | None:
-    """Note the arguments with which a call runs. Returns their digest; None: the model or a person gave them."""
-    if tool.effect == "pure" or (own := history_of(ctx.session).turn_calls.get(call_id)) is None:
-        return None
-    edited = own.decision.get("args") if own.decision else None
-    versions = [own.call.args or {}, *([cast(dict[str, Any], edited)] if isinstance(edited, dict) else [])]
-    if args in versions:  # as nearly always: no digest of it is needed yet
+def _add_identity(tool: BaseTool, own: TurnCall, args: dict[str, Any]) -> str | None:
+    """Note the changed arguments with which a call runs. Returns their digest; None: a person gave them."""
+    if tool.effect == "pure":
         return None
     identity = _identity(tool, args)
-    own.identities = _identities(tool, own) | {identity}
-    return None if any(identity == _identity(tool, version) for version in versions) else identity
+    own.identities = (own.identities or _identities(tool, own)) | {identity}
+    edited = own.decision.get("args") if own.decision else None
+    given = [own.call.args or {}, *([cast(dict[str, Any], edited)] if isinstance(edited, dict) else [])]
+    return None if any(identity == _identity(tool, version) for version in given) else identity
 
 
 def withdraw(ctx: InvocationContext, call_id: str | None) -> None:
@@ -168,12 +166,16 @@ def withdraw(ctx: InvocationContext, call_id: str | None) -> None:
     ctx.shared.turn.begun.pop(_key(ctx.session, call_id or ""), None)
 
 
-def _equal_calls(ctx: InvocationContext, tool: BaseTool, call_id: str | None) -> tuple[TurnCall | None, list[TurnCall]]:
+def _equal_calls(
+    ctx: InvocationContext, tool: BaseTool, call_id: str | None, args: dict[str, Any] | None = None
+) -> tuple[TurnCall | None, list[TurnCall]]:
     """A call of this session, None if it is not of this turn; and the calls that are equal to it, oldest first."""
     turn, equal = ctx.shared.turn, list[TurnCall]()
     calls = history_of(ctx.session).turn_calls
     if (own := calls.get(call_id)) is None:
         return None, []
+    if args is not None and args != (own.call.args or {}):  # callbacks changed them
+        _add_identity(tool, own, args)
     others = [(session, history_of(session).turn_calls) for session in turn.sessions if session is not ctx.session]
     for session, known in (*others, (ctx.session, calls)):
         # A turn may have hundreds: for those that are not equal nothing is called.
@@ -181,7 +183,11 @@ def _equal_calls(ctx: InvocationContext, tool: BaseTool, call_id: str | None) ->
             if call is own:
                 continue
             own.identities = own.identities or frozenset([_identity(tool, own.call.args or {})])
-            if own.identities.isdisjoint(_identities(tool, call)):
+            call.identities = call.identities or _identities(tool, call)
+            is_equal = own.identities & call.identities
+            if not is_equal and call.decision and isinstance(edited := call.decision.get("args"), dict):
+                is_equal = _identity(tool, cast(dict[str, Any], edited)) in own.identities
+            if not is_equal:
                 continue
             called: BaseTool = turn.begun.get(_key(session, call.key), tool)
             # Agents may have other tools of that name.
@@ -191,15 +197,10 @@ def _equal_calls(ctx: InvocationContext, tool: BaseTool, call_id: str | None) ->
 
 
 def _identities(tool: BaseTool, call: TurnCall) -> frozenset[str]:
-    """Digests of the arguments of a call: the model's, a person's, and those with which callbacks let it run."""
-    call.identities = call.identities or frozenset([_identity(tool, call.call.args or {})])
-    found = set(call.identities)
-    if call.decision and isinstance(edited := call.decision.get("args"), dict):
-        found.add(_identity(tool, cast(dict[str, Any], edited)))
-    ran_with: dict[str, str] = call.metadata(RAN_WITH) or {}
-    if call.key in ran_with:
-        found.add(ran_with[call.key])
-    return frozenset(found)
+    """Digests of the arguments of a call: the model's, and those with which it ran if a callback had changed them."""
+    ran_with = call.metadata(RAN_WITH) if call.result_event else None
+    changed = ran_with.get(call.key) if ran_with else None
+    return frozenset([_identity(tool, call.call.args or {}), *([changed] if changed else [])])
 
 
 def _identity(tool: BaseTool, args: dict[str, Any]) -> str:

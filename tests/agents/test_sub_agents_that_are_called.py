@@ -150,7 +150,7 @@ def test_a_late_call_takes_no_more_work_than_an_early_one(contents: Any):
 
     assert len(asyncio.run(run())) == 80 * 3 + 1
     afters = [later - earlier for earlier, later in pairwise(starts)]
-    assert sum(afters[-10:]) < 1.4 * sum(afters[10:20])
+    assert sum(afters[-10:]) < 1.3 * sum(afters[10:20])
 
 
 def test_what_it_asks_of_a_person_is_asked_in_the_parents_conversation():

@@ -73,7 +73,6 @@ def test_the_code_of_a_course_runs_and_hears_once_what_it_runs_on():
 
 INSTEAD = {
     "import google.adk.cli.fast_api": "%chat",
-    "import google.adk.evaluation.local_eval_service": "evaluate(",
     "import google.adk.features": "leave it out",
     "import google.adk.platform.time": "adk_nb.clock",
     "import google.adk.a2a.executor.a2a_agent_executor": "to_a2a",
