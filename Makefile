@@ -44,7 +44,7 @@ lab: $(VENV)/lab.stamp ## Open JupyterLab on the notebook to start with
 test: chromium postgresql $(VENV)/dev.stamp front_end axe ## What says whether a change is ready: style, unit, contract, a kernel, a browser
 	@$(VENV)/bin/python -m pytest $(SIDE_BY_SIDE) $(ARGS)
 
-test-quick: $(VENV)/dev.stamp ## What every change needs, in two minutes: no browser, no kernel, no database server, no types
+test-quick: $(VENV)/dev.stamp ## What every change needs, in a few minutes: no browser, no kernel, no database server, no types
 	@$(VENV)/bin/python -m pytest $(ESSENTIAL:%=tests/%) -m "$(QUICK) and not (postgres or slow)" $(SIDE_BY_SIDE) $(ARGS)
 
 test-long: postgresql $(VENV)/dev.stamp ## More of the same: every tutorial every way, forty times the generated examples
