@@ -50,7 +50,7 @@ def test_a_row_of_a_table_fits_the_terminal_and_what_is_to_be_typed_is_whole(wid
     assert max(map(len, rows)) > width - 5
     assert sum("…" in line for line in rows) >= 2
     assert not any("…" in line for line in lines[rules[4] :])
-    assert any("%config" in line and "AdkNb.nest_asyncio =" in line for line in lines[rules[4] :])
+    assert any("%config AdkNb.sessions =" in line for line in lines[rules[4] :])
 
 
 def test_a_saved_notebook_has_whole_tables_whatever_the_terminal_is(
