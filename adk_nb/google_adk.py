@@ -7,9 +7,9 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
 
 from adk_nb.errors import MissingModuleError
 
@@ -248,7 +248,9 @@ def give_google_adk_back() -> None:
     vars(sys.modules["google"]).pop("adk", None)
 
 
-class _Finder(MetaPathFinder, Loader):
+class _Finder:
+    """A finder and loader of the import system. It has no base of `importlib.abc`, which is slow to import."""
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
@@ -257,7 +259,11 @@ class _Finder(MetaPathFinder, Loader):
         if importlib.util.find_spec(_counterpart(fullname)) is None:
             submodule = fullname.removeprefix(f"{_GOOGLE_ADK}.")
             raise MissingModuleError(f"google.adk is adk_nb here, which has no {submodule!r}", name=fullname)
-        return ModuleSpec(fullname, self, is_package=True)
+        loader: Any = self
+        return ModuleSpec(fullname, loader, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """Let the import system make the module, which `exec_module` replaces."""
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system returns what sys.modules holds afterwards: one module under two names.

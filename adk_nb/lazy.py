@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -19,8 +18,6 @@ _NOT_IN_A_BROWSER = (
     "dbos", "distributed", "jupyter_client", "keyring", "litellm", "nest_asyncio2", "nltk", "psycopg", "xllamacpp",
 )  # fmt: skip
 """What needs processes, sockets, or code that is not built for browsers."""
-
-
 _PACKAGE = "adk-nb"
 _OURS = re.compile(r"adk[-_]nb\[([\w.-]+)\]")
 _EXTRA = re.compile(r"""extra\s*==\s*['"]([\w.-]+)['"]""")
@@ -101,8 +98,10 @@ def extras() -> dict[str, list[str]]:
     installed.
     """
     found: dict[str, list[str]] = {}
+    # Imported here: it takes longer than all the rest of `import adk_nb`.
+    metadata: Any = importlib.import_module("importlib.metadata")
     try:
-        lines = metadata.requires(_PACKAGE) or []
+        lines: list[str] = metadata.requires(_PACKAGE) or []
     except metadata.PackageNotFoundError:
         return {}
     for line in lines:
