@@ -19,7 +19,7 @@ def page_of(notebook: Path) -> tuple[str, list[str]]:
         if cell["cell_type"] == "markdown":
             parts.append(source)
         elif source.strip():
-            fence = "`" * max(3, *(len(ticks) + 1 for ticks in re.findall("`+", source)), 3)
+            fence = "`" * max([3, *(len(ticks) + 1 for ticks in re.findall("`+", source))])
             parts.append(f"{fence}adk-nb\n{source}\n{fence}")
         if shown := "".join(_shown(output) for output in cell.get("outputs", ())):
             parts.append(_MARK.format(len(outputs)))

@@ -162,7 +162,7 @@ class LocalEvalService(BaseEvalService):
             overall_eval_metric_results=[],
             eval_metric_result_per_invocation=[],
             session_id=inference.session_id or "",
-            session_details=session or None,
+            session_details=session,
             user_id=user_id,
         )
         turns = inference.inferences
@@ -177,18 +177,18 @@ class LocalEvalService(BaseEvalService):
             EvalMetricResultPerInvocation(actual_invocation=turn, expected_invocation=expected)
             for turn, expected in pairs
         ]
+        whole = CaseRun(case, session.events if session else _events_of(turns), state, seconds=0.0)
         for entry, metric in metrics:
-            whole = CaseRun(case, session.events if session else events_of(turns), state, seconds=0.0)
             result.overall_eval_metric_results.append(await _measured(entry, metric, whole))
             for row, (turn, expected) in zip(result.eval_metric_result_per_invocation, pairs, strict=True):
-                single = CaseRun(_single(case, expected), events_of([turn]), state, seconds=0.0)
+                single = CaseRun(_single(case, expected), _events_of([turn]), state, seconds=0.0)
                 measured = entry.metric_name in _OF_ONE_TURN
                 row.eval_metric_results.append(await _measured(entry, metric if measured else None, single))
         result.final_eval_status = _final(result.overall_eval_metric_results)
         return result
 
 
-def events_of(turns: Iterable[Invocation]) -> list[Event]:
+def _events_of(turns: Iterable[Invocation]) -> list[Event]:
     """The events of turns in google-adk's form, as metrics read them."""
     events: list[Event] = []
     for number, turn in enumerate(turns):
@@ -196,9 +196,9 @@ def events_of(turns: Iterable[Invocation]) -> list[Event]:
         events.append(Event(author="user", invocation_id=key, content=turn.user_content))
         data = turn.intermediate_data
         if isinstance(data, IntermediateData):
-            calls = [types.Part(function_call=call) for call in data.tool_uses]
-            contents = [types.Content(role="model", parts=calls)] if calls else []
-            events += [Event(author="agent", invocation_id=key, content=content) for content in contents]
+            if calls := [types.Part(function_call=call) for call in data.tool_uses]:
+                content = types.Content(role="model", parts=calls)
+                events.append(Event(author="agent", invocation_id=key, content=content))
         elif data:
             events += [
                 Event(
