@@ -5,12 +5,13 @@ import json
 import logging
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import Any, cast
 from xml.etree import ElementTree
 
 from adk_nb import sync, types
+from adk_nb.artifacts.base_artifact_service import USER
 from adk_nb.errors import AdkNbError
 from adk_nb.lazy import require, require_installed
 from adk_nb.models.llm_request import LlmRequest
@@ -57,14 +58,26 @@ class LoadArtifactsTool(BaseTool):
     Bytes that are text are sent as text; for other bytes that a model cannot read it gets type and size.
     """
 
-    def __init__(self, *, enable_spreadsheet_parsing: bool = False) -> None:
-        """`enable_spreadsheet_parsing`: show the sheets of `.xlsx` and `.xls` files as tables, of 100 rows each.
+    def __init__(
+        self,
+        *,
+        process_artifact: Callable[[types.Part, str], types.Part | Awaitable[types.Part | None] | None] | None = None,
+        enable_spreadsheet_parsing: bool = False,
+    ) -> None:
+        """Make the tool.
+
+        Args:
+            process_artifact: Gets each part and the name under which it was loaded, and returns what the model gets, or
+                None for nothing; plain or async. The conversions above are then its business. An artifact for which it
+                raises is left out, and logged.
+            enable_spreadsheet_parsing: Show the sheets of `.xlsx` and `.xls` files as tables, of 100 rows each.
 
         Raises:
-            MissingExtraError: pandas is not installed, which reads them.
+            MissingExtraError: pandas is not installed, which reads spreadsheets.
         """
         if enable_spreadsheet_parsing:
             require_installed("pandas", package="pandas openpyxl")
+        self._process_artifact = process_artifact
         self._enable_spreadsheet_parsing = enable_spreadsheet_parsing
         super().__init__(name=NAME, description="Loads artifacts (files of this session or user), by their names.")
         self.effect = "pure"
@@ -92,14 +105,31 @@ class LoadArtifactsTool(BaseTool):
         if not (names := await tool_context.list_artifacts()):
             return
         llm_request.append_instructions([_INSTRUCTION.format(names=json.dumps(names, ensure_ascii=False))])
-        for name in _requested_names(llm_request.contents):
-            # The model chose the name: load it only if it was listed.
-            part = await _load(name, tool_context) if name in names else None
-            if part is None:
-                logger.warning("the model requested artifact %.200r, which cannot be loaded", name)
-                continue
-            parts = [types.Part(text=f"Artifact {name} is:"), await self._readable(part, name)]
-            llm_request.contents.append(types.Content(role="user", parts=parts))
+        for asked in _requested_names(llm_request.contents):
+            name = _listed_name(asked, names)
+            part = await _load(name, tool_context) if name else None
+            if name is None or part is None:
+                logger.warning("the model requested artifact %.200r, which cannot be loaded", asked)
+            elif (shown := await self._shown(part, name)) is not None:
+                parts = [types.Part(text=f"Artifact {asked} is:"), shown]
+                llm_request.contents.append(types.Content(role="user", parts=parts))
+
+    async def _shown(self, part: types.Part, name: str) -> types.Part | None:
+        """What the model gets of an artifact; None for nothing."""
+        if self._process_artifact is None:
+            return await self._readable(part, name)
+        try:
+            answer = self._process_artifact(part, name)
+            return await answer if isinstance(answer, Awaitable) else answer
+        except Exception as error:  # of the author's function: the turn goes on without the artifact
+            logger.warning(
+                "artifact %r is left out: process_artifact raised %s: %s",
+                name,
+                type(error).__name__,
+                error,
+                exc_info=True,
+            )
+            return None
 
     async def _readable(self, part: types.Part, name: str) -> types.Part:
         """`part` in a form that any model accepts."""
@@ -138,6 +168,11 @@ def _names_in(args: dict[str, Any]) -> list[str] | None:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in cast(list[Any], names)):
         return None
     return cast(list[str], names)
+
+
+def _listed_name(asked: str, listed: Collection[str]) -> str | None:
+    """The listed name that the model means: it may leave out `user:`. What is not listed is not loaded."""
+    return next((name for name in (asked, USER + asked) if name in listed), None)
 
 
 async def _load(name: str, tool_context: ToolContext) -> types.Part | None:

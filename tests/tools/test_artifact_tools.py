@@ -502,3 +502,36 @@ def test_what_is_no_spreadsheet_says_so_and_the_run_goes_on():
     text = shown(b"PK no sheet", "a.xlsx", XLSX, enable_spreadsheet_parsing=True)
 
     assert text.startswith("(a spreadsheet that cannot be")
+
+
+def shout(part: types.Part, name: str) -> types.Part | None:
+    if name == "broken.txt":
+        raise ValueError("cannot be read")
+    return None if name == "secret.txt" else types.Part(text=f"{name}: {(part.text or '').upper()}")
+
+
+async def shout_later(part: types.Part, name: str) -> types.Part | None:
+    return shout(part, name)
+
+
+@pytest.mark.parametrize("process", [shout, shout_later])
+def test_a_function_of_the_author_says_what_the_model_gets_of_an_artifact(process: Any):
+    names = ["secret.txt", "broken.txt", "a.txt"]
+    model = ScriptedLlm(call("load_artifacts", artifact_names=names), "seen")
+    talk = Talk(LlmAgent(name="a", model=model, tools=[LoadArtifactsTool(process_artifact=process)]))
+    for name in names:
+        put(talk, name, types.Part(text="hello"))
+
+    talk.say("go")
+
+    assert content_summaries(model.requests[1].contents)[3:] == [("user", "Artifact a.txt is:; a.txt: HELLO")]
+
+
+def test_a_model_may_leave_out_that_an_artifact_is_the_user_s():
+    model = ScriptedLlm(call("load_artifacts", artifact_names=["b.txt"]), "seen")
+    talk = Talk(LlmAgent(name="a", model=model, tools=[load_artifacts]))
+    put(talk, "user:b.txt", types.Part(text="hello"))
+
+    talk.say("go")
+
+    assert content_summaries(model.requests[1].contents)[3:] == [("user", "Artifact b.txt is:; hello")]
