@@ -35,6 +35,7 @@ class A2aServer:
         url: str,
         *,
         agent_card: Any = None,
+        agent_executor: Any = None,
         token: str | None = None,
         task_store: Any = None,
         push_config_store: Any = None,
@@ -47,6 +48,7 @@ class A2aServer:
                 redefined answers from then on.
             url: Address of the endpoint, as clients reach it; it ends with a slash.
             agent_card: An AgentCard, or the path of its JSON. None: made of the agent.
+            agent_executor: An AgentExecutor of a2a-sdk that answers the messages. None: the runner does.
             token: What a client must send as `Authorization: Bearer`. None: everyone who reaches the port may call.
             task_store: A TaskStore of a2a-sdk. None: tasks are kept in memory.
             push_config_store: A PushNotificationConfigStore of a2a-sdk, which keeps the addresses that clients name:
@@ -72,7 +74,7 @@ class A2aServer:
         handlers = require("a2a.server.request_handlers", package=EXTRA)
         tasks = require("a2a.server.tasks", package=EXTRA)
         self._handler = handlers.DefaultRequestHandler(
-            agent_executor=Executor(self._runner_of),
+            agent_executor=agent_executor or Executor(self._runner_of),
             task_store=task_store or tasks.InMemoryTaskStore(),
             agent_card=self.card(),
             **(self._news.handler_options if self._news else {}),

@@ -12,6 +12,8 @@ import httpx
 import pytest
 from a2a.client import Client, ClientConfig, ClientFactory
 from a2a.client.card_resolver import A2ACardResolver
+from a2a.server.agent_execution import AgentExecutor, RequestContext
+from a2a.server.events import EventQueue
 from a2a.server.tasks import InMemoryPushNotificationConfigStore
 from a2a.types import (
     AgentCard,
@@ -591,6 +593,56 @@ def test_a_card_of_the_author_is_served(tmp_path: Path):
         card = httpx.get(f"{server.url}/.well-known/agent-card.json", trust_env=False).json()
 
     assert card["name"] == "mine"
+
+
+def test_an_agent_stands_below_a_path_with_its_card():
+    async def ask(url: str) -> None:
+        async with talking(url) as talker:
+            assert texts(await talker.task("Hi")) == ["Hello."]
+
+    with served(lambda port: to_a2a(planner("Hello."), port=port, rpc_path="/agents/planner/")) as server:
+        sync.run(ask(f"{server.url}/agents/planner"))
+        assert httpx.get(f"{server.url}/.well-known/agent-card.json", trust_env=False).status_code == 404
+
+
+def test_what_the_author_opens_lives_as_long_as_the_application():
+    seen: list[str] = []
+
+    @asynccontextmanager
+    async def database(app: Any) -> AsyncGenerator[dict[str, str], None]:
+        seen.append(f"opened for {type(app).__name__}")
+        yield {"database": "db"}
+        seen.append("closed")
+
+    async def live() -> None:
+        app = to_a2a(planner(), lifespan=database)
+        async with app.router.lifespan_context(app) as state:
+            assert state == {"database": "db"}
+            assert seen == ["opened for Starlette"]
+
+    sync.run(live())
+    assert seen == ["opened for Starlette", "closed"]
+
+
+def test_an_executor_of_the_author_answers_in_place_of_the_runner():
+    class Echo(AgentExecutor):
+        def __init__(self, runner: Runner) -> None:
+            self.name = runner.agent.name
+
+        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+            text = f"{self.name} heard {context.get_user_input()}"
+            await event_queue.enqueue_event(
+                Message(message_id=clock.new_id(), role=Role.ROLE_AGENT, parts=[Part(text=text)])
+            )
+
+        async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+            raise NotImplementedError
+
+    async def ask(talker: Talker) -> None:
+        [answer] = await talker.updates("Hi")
+        assert [part.text for part in answer.message.parts] == ["planner heard Hi"]
+
+    with_client(planner(), ask, lambda port: to_a2a(planner(), port=port, agent_executor_factory=Echo))
 
 
 def test_what_is_no_agent_is_not_served():

@@ -1,7 +1,7 @@
 """`to_a2a`: an agent as a web application that other agents call."""
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from typing import Any
 
 from adk_nb.a2a.protocol import EXTRA
@@ -19,8 +19,11 @@ def to_a2a(
     host: str = "localhost",
     port: int = 8000,
     protocol: str = "http",
+    rpc_path: str = "",
     agent_card: Any = None,
     runner: Runner | None = None,
+    lifespan: Callable[[Any], AbstractAsyncContextManager[Any]] | None = None,
+    agent_executor_factory: Callable[[Runner], Any] | None = None,
     token: str | None = None,
     task_store: Any = None,
     push_config_store: Any = None,
@@ -28,15 +31,19 @@ def to_a2a(
 ) -> Any:
     """An agent, or a graph, as a Starlette application, for `uvicorn.run(to_a2a(agent, port=8001), port=8001)`.
 
-    The address in the agent card is made of `protocol`, `host` and `port`: pass what clients reach.
+    The address in the agent card is made of `protocol`, `host`, `port` and `rpc_path`: pass what clients reach.
 
     Args:
         agent: The agent.
         host: Host of the address in the card.
         port: Port of that address.
         protocol: `http` or `https`.
+        rpc_path: Where the endpoint and the card stand, as `agents/planner`. Empty: at the root. The address in a card
+            of your own stays what it is.
         agent_card: An AgentCard, or the path of its JSON. None: made of the agent.
         runner: Runs the agent. None: one with services in memory.
+        lifespan: As Starlette's, entered with the application before the first request, and left after the last run.
+        agent_executor_factory: Gets the runner, and returns an AgentExecutor of a2a-sdk that answers the messages.
         token: What clients must send; `RemoteA2aAgent(token=...)` does. None: everyone who reaches the port may call.
         task_store: A TaskStore of a2a-sdk. None: tasks are kept in memory.
         push_config_store: As of A2aServer: keeps the addresses to which clients want news of a task.
@@ -46,16 +53,17 @@ def to_a2a(
         ConfigurationError: `agent` is not an agent, or `agent_card` not a card.
         MissingExtraError: a2a-sdk is not installed.
     """
-    url = f"{protocol}://{host}:{port}/"
+    path = "".join(f"/{part}" for part in rpc_path.split("/") if part)
+    runner = runner or Runner(
+        node=agent,
+        session_service=InMemorySessionService(),
+        artifact_service=InMemoryArtifactService(),
+        memory_service=InMemoryMemoryService(),
+    )
     server = A2aServer(
-        runner
-        or Runner(
-            node=agent,
-            session_service=InMemorySessionService(),
-            artifact_service=InMemoryArtifactService(),
-            memory_service=InMemoryMemoryService(),
-        ),
-        url,
+        runner,
+        f"{protocol}://{host}:{port}{path}/",
+        agent_executor=agent_executor_factory(runner) if agent_executor_factory else None,
         agent_card=agent_card,
         token=token,
         task_store=task_store,
@@ -64,9 +72,11 @@ def to_a2a(
     )
 
     @asynccontextmanager
-    async def lifespan(_: Any) -> AsyncGenerator[None, None]:
-        yield
-        await server.aclose()
+    async def whole_life(app: Any) -> AsyncGenerator[Any, None]:
+        async with lifespan(app) if lifespan else nullcontext() as state:
+            yield state
+            await server.aclose()
 
     starlette = require("starlette.applications", package=EXTRA)
-    return starlette.Starlette(routes=server.routes, lifespan=lifespan)
+    routes = [require("starlette.routing", package=EXTRA).Mount(path, routes=server.routes)] if path else server.routes
+    return starlette.Starlette(routes=routes, lifespan=whole_life)
