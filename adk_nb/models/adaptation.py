@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
+from operator import is_
 from typing import Any, Literal, cast
 
 from adk_nb import types
@@ -72,11 +73,10 @@ def pair_turns(contents: Iterable[types.Content]) -> list[types.Content]:
         if not parts:
             continue
         if content.role == "model":
-            parts = [ids.with_unique_id(part) for part in parts]
-            _append_parts(turns, "model", parts)
+            _append_turn(turns, "model", [ids.with_unique_id(part) for part in parts], content)
             open_calls = [part.function_call for part in turns[-1].parts or () if part.function_call]
         else:
-            _append_parts(turns, "user", _results(open_calls, parts, ids))
+            _append_turn(turns, "user", _results(open_calls, parts, ids), content)
             open_calls = []
     if open_calls:
         turns.append(_user_turn(_results(open_calls, [], ids)))
@@ -108,9 +108,14 @@ def is_paired(contents: Iterable[types.Content]) -> bool:
     return previous_role == "user" and not open_calls
 
 
-def _append_parts(turns: list[types.Content], role: str, parts: list[types.Part]) -> None:
+def _append_turn(turns: list[types.Content], role: str, parts: list[types.Part], given: types.Content) -> None:
+    """Add `parts` to the last turn if it has this role, else as a turn: `given` itself, if these are its parts."""
     if turns and turns[-1].role == role:
         parts = [*(turns.pop().parts or ()), *parts]
+    # To make an object costs more than all else here, and long histories have thousands.
+    elif given.role == role and len(parts) == len(given.parts or ()) and all(map(is_, parts, given.parts or ())):
+        turns.append(given)
+        return
     turns.append(types.Content(role=role, parts=parts))
 
 
@@ -126,7 +131,11 @@ def _results(calls: list[types.FunctionCall], parts: list[types.Part], ids: "_Id
         # Used up: a result answers one call only, even where a service gave several calls the same id.
         if match:
             rest.remove(match)
-        response = (match and match.function_response) or types.FunctionResponse(name=call.name, response=_NO_RESULT)
+        response = match and match.function_response
+        if match and response and (response.id, response.name) == (call.id, call.name):
+            results.append(match)
+            continue
+        response = response or types.FunctionResponse(name=call.name, response=_NO_RESULT)
         call_fields = {"id": call.id, "name": call.name}  # Gemini matches by name, the others by id
         results.append(types.Part(function_response=response.model_copy(update=call_fields)))
     for part in rest:

@@ -250,11 +250,14 @@ class Claude(HttpSdkLlm):
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
         """Send the request; yield the events of a stream, or the message."""
-        messages = (await self._client()).messages
+        client, types_ = await self._client(), self._package().types
+        answer = await self._post(
+            client, "/v1/messages", payload, types_.Message, types_.RawMessageStreamEvent, stream=stream
+        )
         if not stream:
-            yield await messages.create(**payload)
+            yield answer
             return
-        async with aclosing(close_after(await messages.create(**payload, stream=True))) as events:
+        async with aclosing(close_after(answer)) as events:
             async for event in events:
                 yield event
 

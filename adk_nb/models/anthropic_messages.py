@@ -101,7 +101,8 @@ def chat_messages(request: LlmRequest) -> list[dict[str, Any]]:
     for content in request.contents:
         # Anthropic refuses thoughts that lack Claude's signature.
         parts = [part for part in content.parts or () if not part.thought or claude_signature_of(part)]
-        contents.append(content.model_copy(update={"parts": parts}))
+        is_whole = len(parts) == len(content.parts or ())
+        contents.append(content if is_whole else content.model_copy(update={"parts": parts}))
     return [
         {
             "role": "assistant" if turn.role == "model" else "user",

@@ -61,6 +61,47 @@ def prepare_contents(contents: list[types.Content]) -> list[types.Content]:
     return [prepare_content(content) for content in pair_turns(map(_without_foreign_thoughts, contents))]
 
 
+_PLAIN_PARTS: dict[str, frozenset[str] | None] = {
+    "text": None,
+    "thought": None,
+    "thoughtSignature": None,
+    "functionCall": frozenset({"id", "name", "args"}),
+    "functionResponse": frozenset({"id", "name", "response"}),
+    "inlineData": frozenset({"data", "mimeType"}),
+    "fileData": frozenset({"fileUri", "mimeType"}),
+}
+"""Parts, and the fields of them, that the Gemini API and Vertex AI take alike."""
+_CONTENTS = TypeAdapter(list[types.Content])
+_IN_EXTRA_BODY = [types.Content(role="user", parts=[types.Part(text="see extra_body")])]
+
+
+def past_conversion(payload: Payload, options: types.HttpOptions) -> Payload:
+    """`payload` with its contents as JSON in `extra_body`, which google-genai sends in place of what it converts.
+
+    It walks and converts each part several times, which takes seconds in long conversations (`benchmarks/wire.py`).
+    What the two services take differently is left to it.
+
+    Args:
+        payload: `model`, `contents` and `config` of `generate_content`.
+        options: Settings of the client, which those of a request replace.
+    """
+    contents = _CONTENTS.dump_python(payload["contents"], mode="json", by_alias=True, exclude_none=True)
+    if not all(_is_plain(part) for content in contents for part in content.get("parts", ())):
+        return payload
+    config: types.GenerateContentConfig = payload["config"]
+    own = config.http_options or types.HttpOptions()
+    body = {"contents": contents} | (own.extra_body or options.extra_body or {})
+    http_options = own.model_copy(update={"extra_body": body})
+    return payload | {"contents": _IN_EXTRA_BODY, "config": config.model_copy(update={"http_options": http_options})}
+
+
+def _is_plain(part: dict[str, Any]) -> bool:
+    return all(
+        name in _PLAIN_PARTS and ((fields := _PLAIN_PARTS[name]) is None or fields.issuperset(value))
+        for name, value in part.items()
+    )
+
+
 def _without_foreign_thoughts(content: types.Content) -> types.Content:
     """Drop what Gemini did not make: thoughts, and the signatures of other parts."""
     parts = content.parts or []

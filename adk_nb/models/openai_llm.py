@@ -183,19 +183,31 @@ class OpenAILlm(HttpSdkLlm):
                 name = models[0].id
             payload = payload | {"model": name}
         if "input" in payload:
-            answer = await client.responses.create(**payload, stream=stream)
+            responses = self._package().types.responses
+            answer = await self._post(
+                client, "/responses", payload, responses.Response, responses.ResponseStreamEvent, stream=stream
+            )
             async with aclosing(close_after(answer) if stream else single_chunk(answer)) as chunks:
                 async for chunk in chunks:
                     yield chunk
             return
+        chat = self._package().types.chat
+        # Without include_usage a stream has no token counts; they come in a last chunk without choices.
+        options = {"stream_options": {"include_usage": True}} if stream else {}
+        answer = await self._post(
+            client,
+            "/chat/completions",
+            payload | options,
+            chat.ChatCompletion,
+            chat.ChatCompletionChunk,
+            stream=stream,
+        )
         if not stream:
-            completion = check_completion(await client.chat.completions.create(**payload), payload["model"])
+            completion = check_completion(answer, payload["model"])
             await self._check_template(asked, completion)
             yield completion
             return
-        # Without include_usage a stream has no token counts; they come in a last chunk without choices.
-        answer = await client.chat.completions.create(**payload, stream=True, stream_options={"include_usage": True})
-        answer = await ensure_chunks(answer, payload["model"], self._package().types.chat.ChatCompletion.construct)
+        answer = await ensure_chunks(answer, payload["model"], chat.ChatCompletion.construct)
         async with aclosing(close_after(answer)) as chunks:
             async for chunk in chunks:
                 if chunk is not None and chunk.choices:
