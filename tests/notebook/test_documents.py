@@ -12,11 +12,13 @@ from adk_nb.notebook.magics.output import Output
 from adk_nb.notebook.magics.output import text as lines_of
 from adk_nb.notebook.view import document as blocks
 from adk_nb.notebook.view.document import (
+    Beside,
     Block,
     Card,
     Code,
     Document,
     Fold,
+    Frame,
     Heading,
     Image,
     Item,
@@ -46,7 +48,7 @@ from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
-STYLES = ("", "strong", "em", "small", "code", "removed")
+STYLES = ("", "strong", "em", "small", "code", "removed", "inserted")
 
 
 def every_block(text: str) -> list[Block]:
@@ -60,6 +62,7 @@ def every_block(text: str) -> list[Block]:
     shapes = [{"tag": "text", "at": {"x": text}, "text": text, "tip": text}, {"tag": "rect", "at": {"fill": text}}]
     return [
         Heading(line),
+        Heading(line, is_near=True),
         Text(line),
         Text(text),
         Text(line, small=True),
@@ -74,6 +77,9 @@ def every_block(text: str) -> list[Block]:
         Picture(shapes, 10, 10, text, text),
         ForeignPage(text, text, 76),
         Fold(line, (Text(line),)),
+        Fold(line, (Text(line),), text, is_open=True, notices=[Notice(text, text)]),
+        Frame(line, (Text(line),), [text]),
+        Beside(Picture(shapes, 10, 10, text, text), (Text(line),)),
         Card(line, (Text(line), Code(text))),
         Notice(text),
         Speech(text, text, Markdown(text), text),
@@ -240,7 +246,7 @@ asks `fast` twice
 <li>Oslo, Norway</li>
 </ul></li>
 </ol>
-<blockquote><p>waiting for you</p><p>type it</p></blockquote>
+<blockquote style="background: rgba(245, 124, 0, 0.08); border: 1px solid rgba(127, 127, 127, 0.4); border-left: 3px solid #f57c00; border-radius: 6px; font-family: var(--jp-ui-font-family, system-ui, sans-serif); font-size: var(--jp-ui-font-size1, 13px); line-height: 1.45; margin: 2px calc(-2 * var(--jp-notebook-padding, 0px)) 6px 0; padding: 6px 12px 0"><p>waiting for you</p><p>type it</p></blockquote>
 <details><summary>2 events, <strong>1 failed</strong></summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>
 <tbody>

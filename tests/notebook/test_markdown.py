@@ -220,7 +220,7 @@ def test_no_text_holds_up_the_run_that_it_comes_from(piece: str):
 
 def test_markup_that_is_not_in_the_list_cannot_be_made():
     assert not TAGS & DEAD
-    assert set().union(*ATTRIBUTES.values()) == {"href", "rel", "start", "style"}
+    assert set().union(*ATTRIBUTES.values()) == {"href", "open", "rel", "start", "style", "title"}
     with pytest.raises(ValueError, match="<img> with"):
         element("img")
     with pytest.raises(ValueError, match="style"):

@@ -102,7 +102,7 @@ Answer with `%confirm --yes` or `%confirm --no`
 """)
     assert shown["text/html"] == snapshot("""\
 <section>
-<blockquote><p><strong>Asks for approval:</strong> <code>refund(order="17", amount=250.0)</code></p></blockquote>
+<blockquote style="background: rgba(245, 124, 0, 0.08); border: 1px solid rgba(127, 127, 127, 0.4); border-left: 3px solid #f57c00; border-radius: 6px; font-family: var(--jp-ui-font-family, system-ui, sans-serif); font-size: var(--jp-ui-font-size1, 13px); line-height: 1.45; margin: 2px calc(-2 * var(--jp-notebook-padding, 0px)) 6px 0; padding: 6px 12px 0"><p><strong>Asks for approval:</strong> <code>refund(order="17", amount=250.0)</code></p></blockquote>
 <p>Answer with <code>%confirm --yes</code> or <code>%confirm --no</code></p>
 <details><summary>1 tool call</summary><table>
 <thead><tr><th style="text-align: left">who</th><th style="text-align: left">event</th></tr></thead>

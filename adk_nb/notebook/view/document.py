@@ -3,12 +3,14 @@
 Strings in blocks are untrusted: all cleaning and escaping is left to the writers.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+_IS_NUMBER = re.compile(r"[-+\u2212]?(?:≈ )?\$?\d[\d,]*(?:\.\d+)?(?: ?(?:%|ms|s|min|h|B|KB|MB))?").fullmatch
 Form = Literal["text/plain", "text/markdown", "text/html"]
-Style = Literal["", "strong", "em", "small", "code", "removed"]
+Style = Literal["", "strong", "em", "small", "code", "removed", "inserted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +19,7 @@ class Span:
 
     Args:
         text: The part.
-        style: Its emphasis.
+        style: Its emphasis; `inserted` is a value in a text that somebody else wrote.
         exact: It belongs to a call that needs approval: invisible characters are escaped instead of removed, and only
             known secrets are masked, not what merely looks like one.
     """
@@ -42,9 +44,10 @@ Line = Inline | tuple[Inline, ...]
 
 @dataclass(frozen=True, slots=True)
 class Heading:
-    """The title of the following blocks; text has an empty line before it."""
+    """The title of the following blocks; text has an empty line before it. `is_near`: with little room below it."""
 
     line: Line
+    is_near: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,17 @@ class Table:
     width: int | None = None
     title: str = ""
     note: str = ""
+
+    @property
+    def columns(self) -> int:
+        """The number of columns."""
+        return len(self.head) or len(next(iter(self.rows), ()))
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The columns of numbers, which are aligned to the right."""
+        texts = ([text_of(row[column]).strip() for row in self.rows] for column in range(self.columns))
+        return frozenset(n for n, cells in enumerate(texts) if any(cells) and all(map(_IS_NUMBER, filter(None, cells))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,22 +181,6 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Fold:
-    """Details under a summary; the text form leaves both out."""
-
-    summary: Line
-    blocks: "tuple[Block, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Card:
-    """A request to the user, under its title; the text form indents it."""
-
-    title: Line
-    blocks: "tuple[Block, ...]" = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Notice:
     """A remark beside the content, as on a stand-in for a model.
 
@@ -200,6 +198,56 @@ class Notice:
     def line(self) -> str:
         """The visible parts on one line."""
         return ": ".join(filter(None, (self.label, "" if self.folded else self.text)))
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Details under a summary; the text form leaves both out.
+
+    Args:
+        summary: The visible line.
+        blocks: The details.
+        size: How much is inside, as `312 characters`; the sizes of successive folds stand in a column.
+        is_open: Unfolded at first.
+        notices: Remarks whose labels stand behind the summary, with the rest as a tooltip.
+    """
+
+    summary: Line
+    blocks: "tuple[Block, ...]"
+    size: str = ""
+    is_open: bool = False
+    notices: Sequence[Notice] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A box with a head, which looks like the view of a run; the text form has the blocks alone.
+
+    Args:
+        title: In the head.
+        blocks: The content.
+        chips: Short labels in the head, as `2 failed`.
+    """
+
+    title: Line
+    blocks: "tuple[Block, ...]"
+    chips: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A picture left of other blocks, and above them where there is little room; other forms have them alone."""
+
+    picture: "Block"
+    blocks: "tuple[Block, ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A request to the user, under its title; the text form indents it."""
+
+    title: Line
+    blocks: "tuple[Block, ...]" = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +294,8 @@ Block = (
     | Picture
     | Page
     | Fold
+    | Frame
+    | Beside
     | Card
     | Notice
     | Speech
@@ -284,6 +334,11 @@ def in_html(*blocks: Block) -> Only:
 def parts_of(line: Line) -> tuple[Inline, ...]:
     """The parts of a line."""
     return line if isinstance(line, tuple) else (line,)
+
+
+def text_of(line: Line) -> str:
+    """A line without its emphasis."""
+    return "".join(part if isinstance(part, str) else part.text for part in parts_of(line))
 
 
 def joined(lines: Iterable[Line], separator: str) -> Line:

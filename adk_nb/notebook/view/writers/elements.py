@@ -6,24 +6,52 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _PROSE = {"a", "blockquote", "br", "code", "em", "h4", "h5", "h6", "hr", "p", "pre", "s", "small", "span", "strong"}
+_MARKS = {"mark"}
 _LISTS = {"li", "ol", "ul"}
 _TABLES = {"table", "tbody", "td", "th", "thead", "tr"}
-TAGS = frozenset(_PROSE | _LISTS | _TABLES | {"details", "section", "summary"})
+TAGS = frozenset(_PROSE | _MARKS | _LISTS | _TABLES | {"details", "section", "summary"})
 ATTRIBUTES = {
     "a": frozenset({"href", "rel"}),
+    "blockquote": frozenset({"style"}),
+    "details": frozenset({"open", "style"}),
+    "mark": frozenset({"style"}),
     "ol": frozenset({"start", "style"}),
-    "span": frozenset({"style"}),
+    "p": frozenset({"style"}),
+    "section": frozenset({"style"}),
+    "span": frozenset({"style", "title"}),
     "td": frozenset({"style"}),
     "th": frozenset({"style"}),
 }
 """Element -> its allowed attributes. No class, id or event handler, which a page could act on."""
 CHIP = (
-    "border: 1px solid #8c959f; border-radius: 9px; color: #767676; display: inline-block; font-size: 0.85em; "
-    "padding: 0 0.6em"
+    "border: 1px solid #8c959f; border-radius: 9px; color: var(--jp-ui-font-color2, #767676); display: inline-block; "
+    "font-size: 0.85em; margin-left: 0.3em; padding: 0 0.6em"
 )
 """The grey frame of a short label, legible on light and dark pages."""
+_EDGE = "1px solid rgba(127, 127, 127, 0.4)"
+FRAME = (
+    f"border: {_EDGE}; border-radius: 6px; font-family: var(--jp-ui-font-family, system-ui, sans-serif); "
+    "font-size: var(--jp-ui-font-size1, 13px); line-height: 1.45; "
+    "margin: 2px calc(-2 * var(--jp-notebook-padding, 0px)) 2px 0; overflow: auto"
+)
+"""The look of the view of a run, as far as it needs no sheet. Jupyter leaves 20 pixels right of html, not of a view."""
+HEAD = f"background: rgba(127, 127, 127, 0.08); border-bottom: {_EDGE}; margin: 0; padding: 6px 12px"
+BODY = "padding: 6px 12px 8px"
+HEADING = "margin: 10px 0 4px"
+CARD = (
+    f"background: rgba(245, 124, 0, 0.08); border: {_EDGE}; border-left: 3px solid #f57c00; border-radius: 6px; "
+    "font-family: var(--jp-ui-font-family, system-ui, sans-serif); font-size: var(--jp-ui-font-size1, 13px); "
+    "line-height: 1.45; margin: 2px calc(-2 * var(--jp-notebook-padding, 0px)) 6px 0; padding: 6px 12px 0"
+)
+"""The look of a card that waits for the user."""
+PART = f"border-bottom: {_EDGE}; margin: 0 -12px; padding: 4px 12px"
+PART_NAME = "display: inline-block; font-weight: 600; min-width: 15em"
+BESIDE = "align-items: flex-start; display: flex; flex-wrap: wrap; gap: 8px 20px"
+LEFT = "flex: 0 1 auto; max-width: 100%; min-width: 0; overflow: auto"
+RIGHT = "flex: 1 1 20em; min-width: 0"
+INSERTED = "background: rgba(25, 118, 210, 0.25); border-radius: 3px; color: inherit; padding: 0 2px"
 STYLES = frozenset(
-    [CHIP]
+    [CHIP, FRAME, CARD, HEAD, HEADING, BODY, PART, PART_NAME, BESIDE, LEFT, RIGHT, INSERTED]
     + [f"text-align: {side}" for side in ("left", "center", "right")]
     + [f"padding-left: {digits}em" for digits in range(3, 10)]
 )

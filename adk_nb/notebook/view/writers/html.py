@@ -16,8 +16,19 @@ from adk_nb.notebook.view import document as doc
 from adk_nb.notebook.view.document import Block, Inline, Line, Shape, parts_of
 from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened, without_invisible
 from adk_nb.notebook.view.writers.elements import (
+    BESIDE,
+    BODY,
+    CARD,
     CHIP,
+    FRAME,
+    HEAD,
+    HEADING,
+    INSERTED,
+    LEFT,
     LINK_REL,
+    PART,
+    PART_NAME,
+    RIGHT,
     Html,
     code,
     element,
@@ -151,8 +162,8 @@ class _Page:
         return tag in TAGS and not self._unseen
 
 
-_ALIGN_LEFT = "text-align: left"
-"""JupyterLab and nbconvert would align cells to the right."""
+_ALIGN_LEFT, _ALIGN_RIGHT = "text-align: left", "text-align: right"
+"""JupyterLab and nbconvert would align all cells to the right."""
 _AFTER_A_MARK = re.compile("(?<=[↳∥]) ")
 """The blank after a mark, replaced by one that does not break."""
 _TAGS = {"strong": "strong", "em": "em", "small": "small", "removed": "s"}
@@ -202,6 +213,8 @@ def _inline(part: Inline) -> Html:
         return escaped(text)
     if part.style == "code":
         return element("code", code(text))
+    if part.style == "inserted":
+        return element("mark", text, style=INSERTED)
     return element(_TAGS[part.style], text) if part.style else escaped(text)
 
 
@@ -212,7 +225,7 @@ def _parts(block: Any) -> Iterable[str]:
 
 @_parts.register
 def _(block: doc.Heading) -> Iterable[str]:
-    return [element("p", element("strong", _line(block.line)))]
+    return [element("p", element("strong", _line(block.line)), **({"style": HEADING} if block.is_near else {}))]
 
 
 @_parts.register
@@ -271,17 +284,37 @@ def _(block: doc.Fold) -> Iterable[str]:
     inside = write(block.blocks)
     # A page that removes the svg keeps its texts, which must not run into the summary.
     gap = "\n" if inside.startswith("<svg") else ""
-    return [element("details", element("summary", _line(block.summary)), gap, inside)]
+    summary, opened = _line(block.summary), {"open": ""} if block.is_open else {}
+    summary = Html(" ".join([summary, *map(_chip, block.notices)]))
+    if not block.size:
+        return [element("details", element("summary", summary), gap, inside, **opened)]
+    row = element("summary", element("span", summary, style=PART_NAME), " ", element("small", cleaned(block.size)))
+    return [element("details", row, gap, inside, style=PART, **opened)]
+
+
+@_parts.register
+def _(block: doc.Frame) -> Iterable[str]:
+    chips = [element("span", cleaned(chip), style=CHIP) for chip in block.chips]
+    head = element("p", Html(" ".join([element("strong", _line(block.title)), *chips])), style=HEAD)
+    body = element("section", "\n", write(block.blocks), "\n", style=BODY)
+    return [element("section", "\n", head, "\n", body, "\n", style=FRAME)]
+
+
+@_parts.register
+def _(block: doc.Beside) -> Iterable[str]:
+    sides = ((block.picture,), LEFT), (block.blocks, RIGHT)
+    columns = [element("section", "\n", write(blocks), "\n", style=style) for blocks, style in sides]
+    return [element("section", "\n", Html("\n".join(columns)), "\n", style=BESIDE)]
 
 
 @_parts.register
 def _(block: doc.Card) -> Iterable[str]:
-    return [element("blockquote", element("p", _line(block.title)), write(block.blocks))]
+    return [element("blockquote", element("p", _line(block.title)), write(block.blocks), style=CARD)]
 
 
 @_parts.register
 def _(block: doc.Notice) -> Iterable[str]:
-    parts = [element("span", cleaned(block.label), style=CHIP)] if block.label else []
+    parts = [_chip(block)] if block.label else []
     parts += [] if block.folded else [element("small", cleaned(block.text))]
     return [element("p", Html(" ".join(parts)))]
 
@@ -301,11 +334,17 @@ def _(block: doc.Only) -> Iterable[str]:
     return [write(block.blocks) if "text/html" in block.forms else ""]
 
 
+def _chip(notice: doc.Notice) -> Html:
+    return element("span", cleaned(notice.label), style=CHIP, title=cleaned(notice.text))
+
+
 def _code(part: Inline) -> Html:
     """A part of `Code`, whose blanks and line ends are kept."""
     if isinstance(part, (str, doc.Link)):
         return code(cleaned(part if isinstance(part, str) else part.text))
     text = code(cleaned(part.text))
+    if part.style == "inserted":
+        return element("mark", element("strong", text), style=INSERTED)
     return element(_TAGS[part.style], text) if part.style in _TAGS else text
 
 
@@ -315,12 +354,17 @@ def _items(items: doc.Items) -> Html:
 
 
 def _table(table: doc.Table) -> Html:
-    rows = [element("tr", *(element("td", _cell(cell), style=_ALIGN_LEFT) for cell in line)) for line in table.rows]
+    numbers = table.numbers
+    sides = [_ALIGN_RIGHT if column in numbers else _ALIGN_LEFT for column in range(table.columns)]
+
+    def row(tag: str, line: Sequence[Line]) -> Html:
+        return element("tr", *(element(tag, _cell(cell), style=side) for cell, side in zip(line, sides, strict=True)))
+
+    rows = [row("td", line) for line in table.rows]
     body = element("tbody", "\n", Html("\n".join(rows)), "\n")
     if not table.head:
         return element("table", "\n", body, "\n")
-    header = element("tr", *(element("th", _cell(cell), style=_ALIGN_LEFT) for cell in table.head))
-    return element("table", "\n", element("thead", header), "\n", body, "\n")
+    return element("table", "\n", element("thead", row("th", table.head)), "\n", body, "\n")
 
 
 def _cell(line: Line) -> Html:

@@ -9,7 +9,7 @@ from adk_nb.notebook.view import document as doc
 from adk_nb.notebook.view.document import Block, Inline, Line, parts_of
 from adk_nb.notebook.view.plain_text import cleaned, is_safe_link, shortened
 from adk_nb.notebook.view.writers.markdown_html import formula_at
-from adk_nb.notebook.view.writers.text import CELL, safe, single_blanks
+from adk_nb.notebook.view.writers.text import CELL, code_text, safe, single_blanks
 
 _BEGINS = re.compile(r"^(\d{0,9})([#+=-]|(?<=\d)[.)])")
 _STYLES = {"strong": "**{}**", "em": "*{}*", "small": "*{}*"}
@@ -99,7 +99,14 @@ def _(block: doc.Page) -> Iterable[str]:
 
 @_parts.register
 def _(block: doc.Fold) -> Iterable[str]:
-    return (f"{_line(block.summary)}:", write(block.blocks))
+    size = f" ({markdown_line(cleaned(block.size))})" if block.size else ""
+    notices = "".join(f" · {markdown_line(cleaned(notice.label))}" for notice in block.notices)
+    return (f"{_line(block.summary)}{size}{notices}:", write(block.blocks))
+
+
+@_parts.register
+def _(block: doc.Frame | doc.Beside) -> Iterable[str]:
+    return [write(block.blocks)]
 
 
 @_parts.register
@@ -129,7 +136,7 @@ def _(block: doc.Only) -> Iterable[str]:
 
 
 def _code(line: Line) -> str:
-    text = "".join(cleaned(part if isinstance(part, str) else part.text) for part in parts_of(line))
+    text = "".join(map(code_text, parts_of(line)))
     if _RISKY.search(text) or "`" in text:
         return f"<pre><code>{_as_entities(text)}</code></pre>"
     return f"```\n{text}\n```"
@@ -145,7 +152,8 @@ def _items(items: doc.Items) -> Iterator[str]:
 def _table(table: doc.Table) -> str:
     lines = [[_cell(cell) for cell in line] for line in table.rows]
     head = [_cell(cell) for cell in table.head] or [""] * (len(lines[0]) if lines else 0)
-    ruled = [head, ["---"] * len(head), *lines]
+    numbers = table.numbers
+    ruled = [head, ["---:" if column in numbers else "---" for column in range(len(head))], *lines]
     return "\n".join(f"| {' | '.join(line)} |" for line in ruled)
 
 

@@ -31,6 +31,12 @@ def safe(part: Inline) -> str:
     return single_blanks(cleaned(part if isinstance(part, str) else part.text))
 
 
+def code_text(part: Inline) -> str:
+    """The cleaned text of a part with its line ends, and an inserted value in quotes."""
+    text = cleaned(part if isinstance(part, str) else part.text)
+    return f"«{text}»" if isinstance(part, doc.Span) and part.style == "inserted" else text
+
+
 def single_blanks(text: str) -> str:
     """`text` on one line with single blanks; blanks at its ends stay, as another part may follow."""
     return _BLANKS.sub(" ", text)
@@ -76,8 +82,7 @@ def _(block: doc.Markdown) -> Iterable[str]:
 
 @_lines.register
 def _(block: doc.Code) -> Iterable[str]:
-    text = "".join(cleaned(part if isinstance(part, str) else part.text) for part in parts_of(block.line))
-    return _indented(text.split("\n"))
+    return _indented("".join(map(code_text, parts_of(block.line))).split("\n"))
 
 
 @_lines.register
@@ -109,6 +114,11 @@ def _(block: doc.Page) -> Iterable[str]:
 @_lines.register
 def _(block: doc.Fold) -> Iterable[str]:
     return ()
+
+
+@_lines.register
+def _(block: doc.Frame | doc.Beside) -> Iterable[str]:
+    return _all_lines(block.blocks)
 
 
 @_lines.register
@@ -160,8 +170,12 @@ def _table(table: doc.Table) -> Iterator[str]:
         widths = [min(width, limit) for width in widths]
     if table.head:
         lines.insert(1, ["-" * width for width in widths])
+    numbers = table.numbers
     for line in lines:
-        cells = [shortened(cell, width).ljust(width) for cell, width in zip(line, widths, strict=True)]
+        cells = [
+            shortened(cell, width).rjust(width) if column in numbers else shortened(cell, width).ljust(width)
+            for column, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
         yield _GAP.join(cells).rstrip()
 
 
