@@ -312,9 +312,29 @@ def test_the_magic_shows_one_turn_its_waterfall_and_what_was_sent(shell: Shell):
     assert "Plan within «400» euros" in why
     assert "    Places: «Oslo or" in why
     assert "    {budget} → 400\n    {{places}} → Oslo" in why
-    assert "tools\n    look(city): Looks" in why
-    assert "answer\n    model: calls look(" in why
-    assert "<strong>«400»</strong>" in shell.cell("%trace --why")._repr_mimebundle_()["text/html"]
+    assert "tools · 1\n    look(city): Looks" in why
+    assert "answer · 1 call\n    model: calls look(" in why
+
+
+def test_why_is_a_row_for_each_part_with_its_size_and_of_a_further_call_what_has_changed(shell: Shell):
+    planner(shell, call("look", city="Oslo"), "Go to Oslo.")
+    shell.cell("%chat planner Where to?")
+
+    why = shell.cell("%trace --why")
+    first, second = str(why).split("model call 2 of 2: ")
+    page = why._repr_mimebundle_()["text/html"]
+
+    parts = re.findall("^(.+) · (.+)$", first.partition("scripted\n")[2], re.MULTILINE)
+    assert [name for name, _ in parts] == [
+        *("system instruction", "inserted values", "tools", "history", "answer", "raw response")
+    ]
+    assert [size for _, size in parts[1:5]] == ["2 values", "1", "1 message", "1 call"]
+    assert "history · 2 new of 3 messages\n    model: calls look(" in second
+    assert "as in model call 1: system instruction, tools, the first 1 message" in second
+    assert "Plan within" not in second and "user: Where to?" not in second
+    assert page.count("<details") == page.count("<summary>") == 9 and page.count(" open=") == 1
+    inserted = re.findall("<mark [^>]*><strong>(.*?)</strong></mark>", page)
+    assert inserted == ["400", "Oslo or Rome"]
 
 
 def test_two_turns_stand_side_by_side_also_one_that_was_undone(shell: Shell):

@@ -15,11 +15,13 @@ from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Op
 from adk_nb.notebook.magics.output import Host, Output, as_json, page_width, text
 from adk_nb.notebook.place import display_mode
 from adk_nb.notebook.view import comparison
-from adk_nb.notebook.view.document import Text
+from adk_nb.notebook.view.display import in_a_kernel
+from adk_nb.notebook.view.document import Block, Frame, Text
 from adk_nb.notebook.view.panels import prompt, waterfall
 from adk_nb.notebook.view.panels.prompt import prompts
 from adk_nb.notebook.view.plain_text import LONG, one_line
 from adk_nb.notebook.view.rows import event_table, rows_of
+from adk_nb.notebook.view.widget import PageView, views_stay, with_view
 from adk_nb.redaction import redacted
 from adk_nb.runtime.trace import Trace
 
@@ -70,6 +72,17 @@ class _Turn:
         return f"{self.label}: {one_line(self.question, 60)}" if self.question else self.label
 
 
+class _Copyable(Output):
+    """An output whose folded parts have a button to copy them, on a page that leaves views out of the saved file."""
+
+    def __init__(self, *blocks: Block, live: bool) -> None:
+        super().__init__(*blocks)
+        self._live = live
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> Any:
+        return with_view(self.forms, PageView(self.forms["text/html"]).model_id if self._live and views_stay() else "")
+
+
 def trace(host: Host, line: str, cell: str | None) -> Output:
     """Show a session or a turn in the form that an option names.
 
@@ -95,7 +108,7 @@ def trace(host: Host, line: str, cell: str | None) -> Output:
     if args.why:
         if not turn.trace.requests:
             return text(_NO_REQUESTS.format(turn.label))
-        return Output(*prompt.drawn(prompts(turn.trace), turn.title))
+        return _Copyable(*prompt.drawn(prompts(turn.trace), turn.title), live=with_times and in_a_kernel())
     bars = waterfall.bars(turn.events, turn.trace)
     if not bars:
         return text(f"{turn.label} ran no agent, model or tool")
@@ -126,7 +139,8 @@ def _table(notebook: Notebook, args: Any) -> Output:
         return text(f"session {args.name!r} has no messages yet; type %chat, or for your own Chat: chat.events")
     if reply:
         unfinished = _unfinished(events, reply.trace)
-        return Output(event_table(events, history=view_of_reply(reply).history, width=page_width()), *unfinished)
+        table = event_table(events, history=view_of_reply(reply).history, width=page_width())
+        return Output(Frame("the last reply", (table, *unfinished)))
     history = notebook.sessions.history(args.session)
     turn = find_turn(turns_of(history), args.run, args.name) if args.run else None
     remaining = {event.id for event in history.events}
@@ -139,7 +153,9 @@ def _table(notebook: Notebook, args: Any) -> Output:
     only = {event.id for event in turn.events} if turn else None
     shown = turn.events if turn else events
     unfinished = _unfinished(shown, notebook.traces.merged(event.invocation_id for event in shown))
-    return Output(event_table(events, only=only, undone=undone, width=page_width()), *unfinished)
+    table = event_table(events, only=only, undone=undone, width=page_width())
+    title = f"turn {turn.number} of session {args.name}" if turn else f"session {args.name}"
+    return Output(Frame(title, (table, *unfinished)))
 
 
 def _unfinished(events: list[Event], trace: Trace) -> list[Text]:

@@ -195,6 +195,27 @@ _codes: list[ViewCode] = []
 _code_lock = threading.Lock()
 
 
+def code_of_views() -> str:
+    """The id of the model of the views' code."""
+    with _code_lock:
+        # `Widget.close_all()` closes it as well; new views then need a new one.
+        if not _codes or _codes[0].comm is None:
+            _codes[:] = [ViewCode()]
+        return _codes[0].model_id
+
+
+class PageView(anywidget.AnyWidget):
+    """An output whose folded parts can be copied."""
+
+    _esm = _bundle("loader.js")
+    code = traitlets.Unicode().tag(sync=True)
+    html = traitlets.Unicode().tag(sync=True)
+    """As in the saved notebook."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(code=code_of_views(), html=html)
+
+
 class LiveView(anywidget.AnyWidget):
     """One view of one run, fed with ops from any thread.
 
@@ -225,12 +246,7 @@ class LiveView(anywidget.AnyWidget):
         self._sending = threading.RLock()  # guards the order of batches, and the state after them
         self._snapshot_due = 0.0
         self._listeners: list[Callable[[Json], None]] = []
-        with _code_lock:
-            # `Widget.close_all()` closes it as well; new views then need a new one.
-            if not _codes or _codes[0].comm is None:
-                _codes[:] = [ViewCode()]
-            code = _codes[0]
-        super().__init__(model_id=own_id, code=code.model_id, panels=listed(), snapshot=self._state.snapshot(0))
+        super().__init__(model_id=own_id, code=code_of_views(), panels=listed(), snapshot=self._state.snapshot(0))
         answer_on_the_front_ends_subshell(self.comm)
         if self.comm:
             # comm's own `BaseComm.handle_msg` (comm 0.2) triggers IPython's pre_execute and post_execute for each

@@ -2,12 +2,28 @@
 
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict, cast
 
 from pydantic_core import to_jsonable_python
 
 from adk_nb import types
-from adk_nb.notebook.view.document import Block, Code, Fold, Heading, Section, Span, Text, in_html, plain
+from adk_nb.notebook.view.document import (
+    Block,
+    Code,
+    Fold,
+    Frame,
+    Heading,
+    Line,
+    Section,
+    Span,
+    Table,
+    Text,
+    parts_of,
+    plain,
+    rich,
+    text_of,
+)
 from adk_nb.notebook.view.panels import Panel, PanelRun, add, text_fold
 from adk_nb.notebook.view.panels.waterfall import bars, in_steps
 from adk_nb.notebook.view.plain_text import LONG, bounded_json, cleaned, json_text, one_line, shortened
@@ -22,6 +38,8 @@ _MOST_SAVED = 6
 """Prompts in a saved notebook."""
 _RAW = 4_000
 """Characters of a raw response."""
+_SHORT = 1_500
+"""Characters of an instruction that is unfolded at first."""
 _SYSTEM, _TOOLS, _LAST = 1_000, 300, 400
 """Characters of an instruction, of the names of tools, and of a message in a saved notebook."""
 _SIGNS = {"text": "", "thought": "thinks: ", "call": "calls ", "result": "", "data": ""}
@@ -205,53 +223,134 @@ def _json(value: Any) -> Any:
     return json.loads(json.dumps(redacted(dumped)))
 
 
+# ---- what a call repeats of an earlier one
+
+
+class Repeated(TypedDict):
+    """What a model call repeats of the call before it of the same agent."""
+
+    call: int
+    """The number of that call, from 1; 0: there is none."""
+    parts: list[str]
+    """Names of the parts that are the same, of `SYSTEM`, `INSERTED`, `TOOLS` and `SETTINGS`."""
+    history: int
+    """Number of parts at the beginning of the history that are the same."""
+    messages: int
+    """Number of messages that they are."""
+
+
+SYSTEM, INSERTED, TOOLS, SETTINGS = "system instruction", "inserted values", "tools", "settings"
+
+
+def repeated(prompt: Prompt, earlier: Prompt | None, call: int) -> Repeated:
+    """What `prompt` repeats of `earlier`, which is model call number `call`."""
+    if earlier is None:
+        return Repeated(call=0, parts=[], history=0, messages=0)
+    pairs = {SYSTEM: "system", INSERTED: "system", TOOLS: "tools", SETTINGS: "settings"}
+    parts = [name for name, field in pairs.items() if prompt[field] == earlier[field]]
+    known = len(earlier["history"])
+    goes_on = prompt["history"][:known] == earlier["history"]
+    messages = earlier["messages"] if goes_on else 0
+    return Repeated(call=call, parts=parts, history=known if goes_on else 0, messages=messages)
+
+
 # ---- as blocks
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Part:
+    """A part of a model call: of its request, or of its response."""
+
+    name: str
+    size: str
+    text: Line
+    table: Table | None = None
+    """The same in forms that have tables."""
+
+    def blocks(self, *, is_open: bool) -> tuple[Block, ...]:
+        """It, folded in the rich forms."""
+        fold = Fold(self.name, (self.table or Code(self.text),), self.size, is_open)
+        return plain(Text(_facts(self.name, self.size), small=True), Code(self.text)), rich(fold)
+
+
 def drawn(calls: Sequence[Prompt], title: str) -> tuple[Block, ...]:
-    """The model calls of a run, the first one unfolded."""
-    blocks: list[Block] = [Text(title)]
+    """The model calls of a run, each with its parts; of a further call of an agent those that have changed."""
+    blocks: list[Block] = [plain(Text(title))]
+    newest: dict[str, tuple[int, Prompt]] = {}
     for number, prompt in enumerate(calls, 1):
-        head = _head(prompt, number, len(calls))
-        inside = [block for name, body in _blocks(prompt) for block in (Text(name, small=True), _code(body))]
-        opened: list[Block] = [Heading(head), *inside]
-        blocks += opened if number == 1 else [plain(*opened), in_html(Fold(head, tuple(inside)))]
-    return (Section(tuple(blocks)),)
+        call, earlier = newest.get(prompt["agent"], (0, None))
+        newest[prompt["agent"]] = number, prompt
+        same = repeated(prompt, earlier, call)
+        blocks.append(Heading(_head(prompt, number, len(calls)), is_near=True))
+        for part in _parts_of(prompt, same):
+            is_open = part.name == SYSTEM and number == 1 and len(text_of(part.text)) <= _SHORT
+            blocks += part.blocks(is_open=is_open)
+        if line := _same_line(prompt, same):
+            blocks.append(Text(line, small=True))
+    chips = ["1 model call" if len(calls) == 1 else f"{len(calls)} model calls"]
+    return (Section((Frame(title, tuple(blocks), chips),)),)
 
 
-def _head(prompt: Prompt, number: int, count: int) -> str:
-    facts = [f"model call {number} of {count}: {prompt['agent']} asks {prompt['model']}"]
+def _head(prompt: Prompt, number: int, total: int) -> str:
     tokens = prompt["tokens"]
-    if tokens:
-        facts.append(f"{tokens.get('input', 0):,} tokens in, {tokens.get('output', 0):,} out")
-    return one_line(" · ".join(facts))
+    used = f"{tokens.get('input', 0):,} tokens in, {tokens.get('output', 0):,} out" if tokens else ""
+    return one_line(_facts(f"model call {number} of {total}: {prompt['agent']} asks {prompt['model']}", used))
 
 
-def _blocks(prompt: Prompt) -> list[tuple[str, list[Piece]]]:
-    messages = "1 message" if prompt["messages"] == 1 else f"{prompt['messages']} messages"
-    inserted = [
-        f"{piece['source']} → {one_line(piece['text']) or '(nothing)'}" for piece in prompt["system"] if piece["source"]
+def _facts(*facts: str) -> str:
+    return " · ".join(filter(None, facts))
+
+
+def _parts_of(prompt: Prompt, same: Repeated) -> list[_Part]:
+    """The parts with content, without those that the call repeats."""
+    inserted = {piece["source"]: one_line(piece["text"]) for piece in prompt["system"] if piece["source"]}
+    values = [[source, value or "(nothing)"] for source, value in inserted.items()]
+    settings: dict[str, Any] = prompt["settings"] or {}
+    history, messages = prompt["history"][same["history"] :], count(prompt["messages"], "message")
+    if same["messages"]:
+        messages = f"{prompt['messages'] - same['messages']} new of {messages}"
+    raw = _short_json(prompt["raw"]) if prompt["raw"] else ""
+    system = "".join(piece["text"] for piece in prompt["system"])
+    parts = [
+        _Part(name=SYSTEM, size=count(len(system), "character"), text=_line(prompt["system"])),
+        _Part(
+            name=INSERTED,
+            size=count(len(values), "value"),
+            text="\n".join(map(" → ".join, values)),
+            table=Table(["placeholder", "value"], values),
+        ),
+        _Part(name=TOOLS, size=str(len(prompt["tools"])), text="\n".join(map(_tool, prompt["tools"]))),
+        _Part(name=SETTINGS, size=str(len(settings)), text=_short_json(settings) if settings else ""),
+        _Part(name="history", size=messages, text=_line(_conversation(history))),
+        _Part(name="answer", size=_size_of(prompt["answer"]), text=_line(_conversation(prompt["answer"]))),
+        _Part(name="error", size="", text=prompt["error"]),
+        _Part(name="raw response", size=count(len(raw), "character"), text=raw),
     ]
-    blocks = [
-        ("system", prompt["system"]),
-        ("inserted", _plain("\n".join(dict.fromkeys(inserted)))),
-        ("tools", _plain("\n".join(map(_tool, prompt["tools"])))),
-        ("settings", _plain(_short_json(prompt["settings"]) if prompt["settings"] else "")),
-        (f"history, {messages}", _conversation(prompt["history"])),
-        ("answer", _conversation(prompt["answer"])),
-        ("error", _plain(prompt["error"])),
-        ("raw response", _plain(_short_json(prompt["raw"]) if prompt["raw"] else "")),
-    ]
-    return [(name, body) for name, body in blocks if any(piece["text"] or piece["source"] for piece in body)]
+    return [part for part in parts if part.name not in same["parts"] and any(map(text_of, parts_of(part.text)))]
+
+
+def _same_line(prompt: Prompt, same: Repeated) -> str:
+    """The names of what the call repeats, without those of parts that are empty."""
+    filled = {SYSTEM: prompt["system"], TOOLS: prompt["tools"], SETTINGS: prompt["settings"]}
+    names = [name for name, content in filled.items() if content and name in same["parts"]]
+    names += [f"the first {count(same['messages'], 'message')}"] if same["messages"] else []
+    return f"as in model call {same['call']}: {', '.join(names)}" if names else ""
+
+
+def _size_of(parts: Sequence[MessagePart]) -> str:
+    calls = sum(part["kind"] == "call" for part in parts)
+    text = sum(len(piece["text"]) for part in parts if part["kind"] == "text" for piece in part["text"])
+    return ", ".join([*([count(calls, "call")] if calls else []), *([count(text, "character")] if text else [])])
+
+
+def count(number: int, word: str) -> str:
+    """`1 message`, `1,204 messages`."""
+    return f"{number:,} {word}{'' if number == 1 else 's'}"
 
 
 def _item(name: str, text: str) -> list[str]:
     first, *more = [line for line in text.splitlines() if line.strip()] or [""]
     return [f"    {name}: {first}", *(f"      {line}" for line in more)] if first else []
-
-
-def _plain(text: str) -> list[Piece]:
-    return [Piece(text=text, source="")]
 
 
 def _tool(offer: ToolOffer) -> str:
@@ -264,20 +363,21 @@ def _tool(offer: ToolOffer) -> str:
 def _conversation(parts: Iterable[MessagePart]) -> list[Piece]:
     pieces: list[Piece] = []
     for part in parts:
-        pieces += [Piece(text=f"{part['role']}: {_SIGNS[part['kind']]}", source=""), *part["text"], *_plain("\n")]
+        beginning = f"{part['role']}: {_SIGNS[part['kind']]}"
+        pieces += [Piece(text=beginning, source=""), *part["text"], Piece(text="\n", source="")]
     return pieces[:-1]
 
 
 def _short_json(value: Any) -> str:
-    return shortened(json.dumps(value, ensure_ascii=False, default=str), _RAW)
+    return shortened(json.dumps(value, ensure_ascii=False, indent=1, default=str), _RAW)
 
 
 def _text(body: Iterable[Piece]) -> str:
     return "".join(f"«{piece['text']}»" if piece["source"] else piece["text"] for piece in body)
 
 
-def _code(body: Iterable[Piece]) -> Code:
-    return Code(tuple(Span(_text([piece]), "strong") if piece["source"] else piece["text"] for piece in body))
+def _line(body: Iterable[Piece]) -> Line:
+    return tuple(Span(piece["text"], "inserted") if piece["source"] else piece["text"] for piece in body)
 
 
 # ---- the panel
@@ -294,21 +394,26 @@ def _headings(run: PanelRun, _: str) -> list[dict[str, Any]]:
     return headings
 
 
-def _numbered(run: PanelRun, number: str) -> Prompt | None:
-    """A model call by index; long texts are cut."""
+def _numbered(run: PanelRun, number: str) -> dict[str, Any] | None:
+    """A model call by index, with `same`, a `Repeated`; long texts are cut."""
     requests = run.trace.requests
     if not number.isdecimal() or int(number) >= len(requests):
         return None
-    prompt = _prompt(requests[int(number)], run.trace)
+    index = int(number)
+    prompt = _prompt(requests[index], run.trace)
+    before = (at for at in range(index - 1, -1, -1) if requests[at].agent == requests[index].agent)
+    earlier = next(before, None)
+    same = repeated(prompt, None if earlier is None else _prompt(requests[earlier], run.trace), (earlier or 0) + 1)
     prompt["system"] = _bounded(prompt["system"])
     for part in (*prompt["history"], *prompt["answer"]):
         part["text"] = _bounded(part["text"])
     if (left_out := len(prompt["history"]) - _MOST_PARTS) > 0:
         note = MessagePart(role="", kind="", text=[_piece(f"{left_out} earlier parts")])
         prompt["history"] = [note, *prompt["history"][left_out:]]
+        same["history"] = max(0, same["history"] - left_out + 1)
     for field in ("raw", "settings", "tools"):
         prompt[field] = bounded_json(prompt[field], LONG)
-    return prompt
+    return {**prompt, "same": same}
 
 
 def _bounded(texts: list[Piece]) -> list[Piece]:

@@ -2,6 +2,7 @@
 
 import { keptOutOfTheFile } from "./keep.js";
 import { putBack } from "./missed.js";
+import { showPage } from "./page.js";
 import { Store } from "./store.js";
 import { View } from "./view.js";
 
@@ -18,6 +19,7 @@ export { registerPanel } from "./panels.js";
  * @param {any[]} [early]
  */
 export function open(model, early = []) {
+  if (model.get("html") !== undefined) return { show: (/** @type {HTMLElement} */ host) => showPage(model, host) };
   const store = new Store(model);
   for (const message of early) store.receive(message);
   /** @type {Set<View>} */

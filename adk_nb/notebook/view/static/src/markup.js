@@ -14,8 +14,21 @@ const TAGS = new Set(
 const DROPPED = new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" "));
 const LINK = /^(https?:|mailto:|#)/i;
 
-/** @param {string} html */
-export function safeMarkup(html) {
+const FOLDS = new Set([...TAGS, "DETAILS", "MARK", "SECTION", "SMALL", "SUMMARY"]);
+
+/**
+ * Markup with frames and folds, whose styles are those of elements.py.
+ *
+ * @param {string} html
+ */
+export const folds = (html) => safeMarkup(html, FOLDS, ["open", "style"]);
+
+/**
+ * @param {string} html
+ * @param {Set<string>} [tags]
+ * @param {string[]} [more] Attributes that stay, too.
+ */
+export function safeMarkup(html, tags = TAGS, more = []) {
   const template = document.createElement("template");
   template.innerHTML = html;
   for (const node of [...template.content.querySelectorAll("*")]) {
@@ -25,15 +38,17 @@ export function safeMarkup(html) {
       continue;
     }
     const href = tag === "A" ? node.getAttribute("href") : null;
+    const isRight = (tag === "TD" || tag === "TH") && node.getAttribute("style") === "text-align: right";
     for (const { name } of [...node.attributes]) {
-      if (name !== "start" && name !== "title" && name !== "align") node.removeAttribute(name);
+      if (!["start", "title", "align", ...more].includes(name)) node.removeAttribute(name);
     }
+    if (isRight) node.classList.add("adknb-number");
     if (href && LINK.test(href.trim())) {
       node.setAttribute("href", href.trim());
       node.setAttribute("target", "_blank");
       node.setAttribute("rel", "noopener noreferrer nofollow");
     }
-    if (!TAGS.has(tag)) node.replaceWith(...node.childNodes);
+    if (!tags.has(tag)) node.replaceWith(...node.childNodes);
   }
   for (const table of template.content.querySelectorAll("table")) {
     const scroller = el("div", "wide");

@@ -160,6 +160,8 @@ export interface Shape {
 
 export interface Drawing {
   title: string;
+  /** `workflow`, the kind of another team, or empty. */
+  kind: string;
   width: number;
   height: number;
   shapes: Shape[];

@@ -81,49 +81,133 @@ class Prompt {
       .join(", ");
     const took = [duration(call.ms), call.first_ms === null ? "" : `first piece after ${duration(call.first_ms)}`];
     const facts = [call.model, tokens && `tokens: ${tokens}`, ...took].filter(Boolean).join(" · ");
-    const system = call.system.map((/** @type {SentText} */ part) => part.text).join("");
     return [
       el("div", "dim facts", facts),
       call.error ? el("div", "problem", `✗ ${call.error}`) : null,
-      folded("System instruction", "", system, true, el("div", "sent", ...call.system.flatMap(sentWords))),
-      folded("Tools", String(call.tools.length), call.tools, false, ...call.tools.map(toolSent)),
-      folded("History", count(call.messages, "message"), call.history, true, ...partRows(call.history)),
-      folded("Settings", "", call.settings && Object.keys(call.settings), false, jsonTree(call.settings)),
-      folded("Answer", "", call.answer, true, ...partRows(call.answer)),
-      folded(
-        "Raw response",
-        "",
-        call.raw,
-        false,
-        call.raw
-          ? el(
-              "div",
-              "",
-              copyButton("Copy", () => JSON.stringify(call.raw, null, 2)),
-              jsonTree(call.raw),
-            )
-          : null,
-      ),
+      el("div", "parts", ...partsOf(call).map(folded)),
+      sameLine(call),
     ];
   }
 }
 
 /**
- * @param {string} title
- * @param {string} note
- * @param {any} content
- * @param {boolean} open
- * @param {...Child} children
+ * @typedef {object} Part A part of a request or a response.
+ * @property {string} title
+ * @property {string} size
+ * @property {() => string} text To copy.
+ * @property {() => Child[]} content Drawn when it is opened.
+ * @property {boolean} [open]
  */
-function folded(title, note, content, open, ...children) {
-  if (!content || (!content.length && typeof content !== "object") || (Array.isArray(content) && !content.length))
-    return null;
-  const node = el(
-    "details",
-    "part",
-    el("summary", "", el("b", "", title), note ? el("span", "dim", ` ${note}`) : null),
-    ...children,
-  );
+
+/**
+ * The parts with content, without those that the call repeats of an earlier one.
+ *
+ * @param {any} call
+ * @returns {Part[]}
+ */
+function partsOf(call) {
+  const { same } = call;
+  const system = textOf(call.system);
+  const values = new Map(call.system.filter((/** @type {SentText} */ { source }) => source).map(pairOf));
+  const history = call.history.slice(same.history);
+  const messages = count(call.messages, "message");
+  const settings = Object.keys(call.settings ?? {}).length;
+  const raw = call.raw ? json(call.raw) : "";
+  /** @type {(Part | null)[]} */
+  const parts = [
+    system && {
+      title: "System instruction",
+      size: count(system.length, "character"),
+      text: () => system,
+      content: () => [el("div", "sent", ...call.system.flatMap(sentWords))],
+      open: system.length <= SHORT && !same.call,
+    },
+    values.size && {
+      title: "Inserted values",
+      size: count(values.size, "value"),
+      text: () => [...values].map(([source, text]) => `${source}\t${text}`).join("\n"),
+      content: () => [...values].map(([source, text]) => el("div", "sent", `${source} → `, ...sentWords({ text, source }))),
+    },
+    call.tools.length && {
+      title: "Tools",
+      size: String(call.tools.length),
+      text: () => json(call.tools),
+      content: () => call.tools.map(toolSent),
+    },
+    settings && {
+      title: "Settings",
+      size: String(settings),
+      text: () => json(call.settings),
+      content: () => [jsonTree(call.settings)],
+    },
+    history.length && {
+      title: "History",
+      size: same.messages ? `${call.messages - same.messages} new of ${messages}` : messages,
+      text: () => conversation(history),
+      content: () => partRows(history),
+    },
+    call.answer.length && {
+      title: "Answer",
+      size: sizeOf(call.answer),
+      text: () => conversation(call.answer),
+      content: () => partRows(call.answer),
+      open: true,
+    },
+    raw && {
+      title: "Raw response",
+      size: count(raw.length, "character"),
+      text: () => raw,
+      content: () => [jsonTree(call.raw)],
+    },
+  ].map((part) => part || null);
+  return parts.flatMap((part) => (part && !same.parts.includes(part.title.toLowerCase()) ? [part] : []));
+}
+
+/** @param {any} call */
+function sameLine({ same, system, tools, settings }) {
+  const filled = { "system instruction": system.length, tools: tools.length, settings: Object.keys(settings ?? {}).length };
+  const names = Object.entries(filled).flatMap(([name, size]) => (size && same.parts.includes(name) ? [name] : []));
+  if (same.messages) names.push(`the first ${count(same.messages, "message")}`);
+  return names.length ? el("div", "dim same", `as in model call ${same.call}: ${names.join(", ")}`) : null;
+}
+
+const SHORT = 1_500; // characters of an instruction that is open at first
+
+/** @param {unknown} value */
+const json = (value) => JSON.stringify(value, null, 2);
+
+/** @param {SentText[]} pieces */
+const textOf = (pieces) => pieces.map(({ text }) => text).join("");
+
+/**
+ * @param {SentText} piece
+ * @returns {[string, string]}
+ */
+const pairOf = ({ text, source }) => [source, text];
+
+/** @param {PromptPart[]} parts */
+const conversation = (parts) => parts.map(({ role, text }) => `${role}: ${textOf(text)}`).join("\n");
+
+/** @param {PromptPart[]} answer */
+function sizeOf(answer) {
+  const calls = answer.filter(({ kind }) => kind === "call").length;
+  const letters = answer.flatMap(({ kind, text }) => (kind === "text" ? textOf(text) : "")).join("").length;
+  return [calls ? count(calls, "call") : "", letters ? count(letters, "character") : ""].filter(Boolean).join(", ");
+}
+
+/** @param {Part} part */
+function folded({ title, size, text, content, open = false }) {
+  const summary = el("summary", "", el("b", "part-name", title), " ", el("span", "dim", size));
+  const node = el("details", "part", summary);
+  const fill = () => {
+    if (node.childElementCount > 1) return;
+    const copy = copyButton("Copy", text);
+    copy.classList.add("adknb-part-copy");
+    copy.setAttribute("aria-label", `Copy ${title.toLowerCase()}`);
+    node.append(copy, ...content().map((child) => child ?? ""));
+  };
+  node.addEventListener("toggle", () => node.open && fill());
+  if (open) fill();
   node.open = open;
   return node;
 }
