@@ -52,7 +52,7 @@ def test_a_failed_tool_is_seen_while_the_run_is_folded(lab: Lab):
     page = opened(lab, FAILING, "%chat reader Read it.")
 
     page.wait(".adknb-answered", "I could not read it.")
-    assert page.wait(".adknb-status .adknb-failed").text == "1 tool call failed"
+    assert page.wait(".adknb-status").text == "✓ done, 1 tool failed"
     assert page.wait(".adknb-status", "done")
     looked_at(page, "tool-failed")
 

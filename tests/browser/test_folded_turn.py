@@ -63,7 +63,7 @@ def test_the_files_of_a_question_are_named_and_a_number_is_an_answer(lab: Lab):
     saved = page.saved().cells[1].outputs[-1].data
     assert "<p>105.</p>" in saved["text/html"] and saved["text/markdown"].startswith("105&#46;")
     asking = page.saved().cells[8].outputs[-1].data["text/html"]
-    assert "<blockquote>" in asking and "pay(amount=3)" in asking and "--yes" not in asking
+    assert "<blockquote " in asking and "pay(amount=3)" in asking and "--yes" not in asking
 
 
 MISSING = """

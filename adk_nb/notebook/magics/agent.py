@@ -272,7 +272,8 @@ def agents(host: Host, line: str, cell: str | None) -> Any:
         return text("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
     added = [item.option.name for item in AGENT.added]
     headers = ["agent", "kind", "model", "tools", *added, "agents", "defined", "used"]
-    listed = table(headers, [_row(agent, added) for agent in facts], optional=("kind", *added, "agents", "used"))
+    rows = [_row(agent, added) for agent in facts]
+    listed = table("agents", headers, rows, optional=("kind", *added, "agents", "used"))
     return listed.below(*filter(None, map(_stale_line, facts)))
 
 

@@ -44,7 +44,9 @@ def doctor(host: Host, line: str, cell: str | None) -> Output:
     DOCTOR.parse(line, cell)
     found = [*_untold_tools(host.notebook), *findings(host)]
     rows = [[finding.topic, finding.status, finding.advice] for finding in found]
-    return whole_table(["check", "result", "type next"], rows)
+    problems = sum(finding.is_problem for finding in found)
+    chip = "1 problem" if problems == 1 else f"{problems or 'no'} problems"
+    return whole_table("doctor", ["check", "result", "type next"], rows, [chip])
 
 
 _MOST_MODELS = 3

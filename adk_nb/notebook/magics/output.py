@@ -13,7 +13,7 @@ from adk_nb.errors import TurnFailedError
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.chat.error_hints import first_clause
 from adk_nb.notebook.chat.reply import Reply
-from adk_nb.notebook.view.document import Block, Document, Form, Lines, Table, Text, plain, rich
+from adk_nb.notebook.view.document import Block, Document, Form, Frame, Lines, Table, Text, plain, rich
 from adk_nb.notebook.view.plain_text import one_line, with_escapes
 from adk_nb.notebook.view.writers import as_text, bundle
 
@@ -98,15 +98,16 @@ def short(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def table(headers: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> Output:
-    """Return a table, cut to the width of the page. `optional`: headers of columns that are left out if empty."""
+def table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], optional: Sequence[str] = ()) -> Output:
+    """Return a framed table, cut to the width of the page. `optional`: headers of columns to leave out if empty."""
     columns = [n for n, header in enumerate(headers) if header not in optional or any(row[n] for row in rows)]
-    return Output(Table([headers[n] for n in columns], [[row[n] for n in columns] for row in rows], page_width()))
+    cut = Table([headers[n] for n in columns], [[row[n] for n in columns] for row in rows], page_width())
+    return Output(Frame(title, (cut,)))
 
 
-def whole_table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Output:
-    """Return a table that is never cut: on a narrow page the last column moves under the others."""
-    whole, width = Output(Table(headers, rows)), page_width()
+def whole_table(title: str, headers: Sequence[str], rows: Sequence[Sequence[str]], chips: Sequence[str] = ()) -> Output:
+    """Return a framed table that is never cut: on a narrow page the last column moves under the others."""
+    whole, width = Output(Frame(title, (Table(headers, rows),), chips)), page_width()
     if width is None or all(len(line) <= width for line in str(whole).splitlines()):
         return whole
     below = [pair for *row, last in rows for pair in (row, ["", f"-> {last}"] if last else None) if pair]

@@ -173,7 +173,7 @@ def _list(notebook: Notebook, args: Any) -> Output:
     for name in names:
         count, *open_ = _facts(notebook, None if name in new else store.find(name))
         rows.append([name, "current" if name == store.current else "", count.split()[0], ", ".join(open_)])
-    return table(["session", "", "events", "open"], rows, optional=("open",))
+    return table("sessions", ["session", "", "events", "open"], rows, optional=("open",))
 
 
 def _use(notebook: Notebook, args: Any) -> Output:

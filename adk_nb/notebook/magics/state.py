@@ -60,7 +60,7 @@ def _show(notebook: Notebook, keys: list[str], args: Any, name: str) -> Any:
         return state[keys[0]]
     if not state:
         return text(f"the state of session {name!r} is empty; to set a key, type: %state key=value")
-    return table(["key", "value"], [[key, short(state[key])] for key in sorted(keys or state)])
+    return table("state", ["key", "value"], [[key, short(state[key])] for key in sorted(keys or state)])
 
 
 def _change(notebook: Notebook, values_by_key: dict[str, Any], deleted: list[str], session: str | None) -> Output:
@@ -86,4 +86,4 @@ def _changes(notebook: Notebook, session: str | None, name: str) -> Output:
         changes += [[str(number), author, change_text(change)] for change in of_event]
     if not changes:
         return text(f"the state of session {name!r} was never changed; to set a key, type: %state key=value")
-    return table(["event", "author", "change"], changes)
+    return table("changes of the state", ["event", "author", "change"], changes)

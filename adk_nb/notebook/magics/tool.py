@@ -114,7 +114,7 @@ def tools(host: Host, line: str, cell: str | None) -> Any:
     approval = "approval, effect" if any(_effect(notebook, name) for name in names) else "approval"
     headers = ["tool", "description", approval, "defined", "used by"]
     rows = [*(_row(notebook, name) for name in names), *further]
-    listed = table(headers, rows, optional=(approval, "used by"))
+    listed = table("tools", headers, rows, optional=(approval, "used by"))
     # Parameters that a declaration cannot describe.
     of_functions = {name: None if notebook.toolset(name) else notebook.tool(name) for name in names}
     faults = [

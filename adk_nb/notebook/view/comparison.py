@@ -8,7 +8,20 @@ from itertools import zip_longest
 
 from adk_nb.events.event import Event
 from adk_nb.notebook.view.answers import answer_in
-from adk_nb.notebook.view.document import Block, Code, Heading, Inline, Line, Only, Section, Span, Style, Table, in_html
+from adk_nb.notebook.view.document import (
+    Block,
+    Code,
+    Frame,
+    Heading,
+    Inline,
+    Line,
+    Only,
+    Section,
+    Span,
+    Style,
+    Table,
+    in_html,
+)
 from adk_nb.notebook.view.panels.prompt import Prompt, prompts
 from adk_nb.notebook.view.panels.waterfall import bars, duration
 from adk_nb.notebook.view.plain_text import one_line
@@ -87,7 +100,7 @@ def difference_blocks(first: ComparedRun, second: ComparedRun, *, with_times: bo
             ]
         elif left:
             blocks.append(Heading(f"{name}: the same"))
-    return [Section(tuple(blocks))]
+    return [Section((Frame(f"{first.title} and {second.title}", tuple(blocks)),))]
 
 
 def _parts(first: ComparedRun, second: ComparedRun) -> list[Part]:

@@ -8,7 +8,7 @@ from adk_nb.evaluation.evaluation import CaseResult, Difference, Evaluation
 from adk_nb.evaluation.progress import Progress
 from adk_nb.evaluation.waiting_calls import AlikeCalls
 from adk_nb.notebook.view.call_arguments import arguments_line
-from adk_nb.notebook.view.document import Block, Code, Fold, Line, Span, Table, Text
+from adk_nb.notebook.view.document import Block, Code, Fold, Frame, Line, Only, Span, Table, Text
 from adk_nb.notebook.view.plain_text import abridged, exact_text, name_text, one_line
 from adk_nb.notebook.view.spending import dollars
 
@@ -31,7 +31,8 @@ def evaluation_blocks(evaluation: Evaluation, *, has_costs: bool) -> list[Block]
         has_costs: Show costs, and how many runs were reused. Durations are never shown: a saved table is compared.
     """
     cases = evaluation.cases
-    blocks: list[Block] = [Text(summary(evaluation, has_costs=has_costs)), _table(cases, has_costs=has_costs)]
+    lead = Only(("text/plain", "text/markdown"), (Text(summary(evaluation, has_costs=has_costs)),))
+    blocks: list[Block] = [lead, _table(cases, has_costs=has_costs)]
     waiting = Counter(label for row in evaluation.rows for label in row.waiting_for)
     blocks += [Text(_approval_line(count, label)) for label, count in waiting.items()]
     if evaluation.progress.is_paused:
@@ -40,20 +41,25 @@ def evaluation_blocks(evaluation: Evaluation, *, has_costs: bool) -> list[Block]
         count, total = evaluation.progress.not_run, len(evaluation.rows)
         blocks.append(Text(f"{count} of {total} runs did not start, as the budget is spent: %eval rerun goes on"))
     unpassed = [case for case in cases if case.outcome in ("failed", "flaky")]
-    return [*blocks, *map(_details, unpassed[:_MAX_FOLDS])]
+    blocks += map(_details, unpassed[:_MAX_FOLDS])
+    return [Frame(evaluation.agent, tuple(blocks), _figures(evaluation, has_costs=has_costs))]
 
 
 def summary(evaluation: Evaluation, *, has_costs: bool) -> str:
     """One line: `planner: 3 of 4 cases passed, 1 flaky, score 0.83`."""
+    return f"{evaluation.agent}: {', '.join(_figures(evaluation, has_costs=has_costs))}"
+
+
+def _figures(evaluation: Evaluation, *, has_costs: bool) -> list[str]:
     counts = Counter(case.outcome for case in evaluation.cases)
     total = len(evaluation.cases)
-    parts = [f"{evaluation.agent}: {counts['passed']} of {total} {'case' if total == 1 else 'cases'} passed"]
+    parts = [f"{counts['passed']} of {total} {'case' if total == 1 else 'cases'} passed"]
     parts += [f"{counts[outcome]} {outcome}" for outcome in MARKS if outcome != "passed" and counts[outcome]]
     if evaluation.score is not None:
         parts.append(f"score {evaluation.score:.2f}")
     if has_costs:
         parts += _spending(evaluation.progress)
-    return ", ".join(parts)
+    return parts
 
 
 def _approval_line(count: int, tool: str, magic: str = "%eval") -> str:
@@ -164,7 +170,7 @@ def difference_blocks(difference: Difference, changes: Sequence[str]) -> list[Bl
     ]
     before, after = difference.before, difference.after
     scores = " → ".join("none" if score is None else f"{score:.2f}" for score in (before.score, after.score))
-    blocks: list[Block] = [Text(f"score {scores}")]
+    blocks: list[Block] = [Only(("text/plain", "text/markdown"), (Text(f"score {scores}"),))]
     blocks.append(Table(["case", "before", "after"], flips) if flips else Text("no case changed its outcome"))
     for label, names in (("new", difference.added), ("gone", difference.removed)):
         if names:
@@ -173,7 +179,7 @@ def difference_blocks(difference: Difference, changes: Sequence[str]) -> list[Bl
         blocks += [Text(f"{after.agent} changed between them:"), Code("\n".join(changes))]
     elif not difference.is_agent_changed:
         blocks.append(Text(f"{after.agent} and its tools are the same in both"))
-    return blocks
+    return [Frame(f"{after.agent}, before and after", tuple(blocks), [f"score {scores}"])]
 
 
 def progress_text(progress: Progress) -> str:

@@ -9,7 +9,19 @@ from typing import Any, Literal, TypedDict
 from adk_nb import types
 from adk_nb.events.event import Event
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
-from adk_nb.notebook.view.document import Block, Code, Fold, Picture, Section, Shape, Table, Text, in_html
+from adk_nb.notebook.view.document import (
+    Block,
+    Code,
+    Fold,
+    Frame,
+    Picture,
+    Section,
+    Shape,
+    Table,
+    Text,
+    in_html,
+    plain,
+)
 from adk_nb.notebook.view.event_text import author_of, is_question
 from adk_nb.notebook.view.panels import Panel, PanelRun, add, text_fold, without_port
 from adk_nb.notebook.view.plain_text import cleaned, one_line
@@ -265,7 +277,8 @@ def drawn(bars: Sequence[Bar], title: str, *, with_times: bool = True) -> tuple[
     width, height = names + _AXIS + _TIMES, _ROW * len(bars) + 4
     picture = Picture(shapes, width, height, heading, text=text, least=0.5, font_size=12)
     twins = Fold("as a table", (Table(["who", "from", "took", ""], cells),)), Fold("as text", (Code(text),))
-    return (Section((Text(heading), picture, in_html(Text(_COLOUR_LEGEND, small=True), *twins))),)
+    drawing = plain(Text(heading)), picture, in_html(Text(_COLOUR_LEGEND, small=True), *twins)
+    return (Section((Frame(heading, drawing),)),)
 
 
 _LEGEND = f"{_SIGNS['agent']} agent  {_WAITS}{_SIGNS['model']} model, {_WAITS} until its first piece  " + (

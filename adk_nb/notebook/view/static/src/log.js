@@ -221,7 +221,8 @@ export class Events {
   numbers(row) {
     const node = el("span", "ms", duration(row.ms));
     if (row.usage) {
-      node.append(el("div", "tokens", row.usage.text));
+      // In the row of a call they are of the model that asked for it, not of its tool.
+      node.append(el("div", "tokens", row.kind === "call" ? `asked with ${row.usage.text}` : row.usage.text));
       node.title = row.usage.title;
     }
     return node;

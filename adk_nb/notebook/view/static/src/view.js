@@ -171,13 +171,9 @@ export class View {
     const running = status.status === "running";
     const failed = box ? 0 : [...rows.values()].filter((row) => row.kind === "call" && row.ok === false).length;
     const time = running && seconds >= 1 ? el("span", "elapsed", ` · ${clock(seconds)}`) : null;
-    put(
-      this.status,
-      failed ? el("span", "failed bad", `${count(failed, "tool call")} failed`) : null,
-      el("span", "icon", icon),
-      ` ${status.text || word}`,
-      time,
-    );
+    const failures = failed ? `, ${count(failed, "tool")} failed` : "";
+    put(this.status, el("span", "icon", icon), ` ${status.text || word}${failures}`, time);
+    this.root.toggleAttribute("data-failed", failed > 0);
     this.stop.hidden = !running;
     this.stop.disabled = this.stopping;
     this.stop.textContent = this.stopping ? "Stopping…" : "Stop";
