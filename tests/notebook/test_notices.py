@@ -1,5 +1,6 @@
 """The notice of a stand-in model: a chip in every form, its explanation in one cell of a notebook."""
 
+import re
 from typing import Any
 
 import pytest
@@ -9,6 +10,13 @@ from adk_nb.models import LlmResponse, ScriptedLlm, call
 from tests.notebook.conftest import Shell
 
 EXPLANATION = "No language model."
+
+
+def read(form: str) -> str:
+    """A form without its tooltips."""
+    return re.sub(' title="[^"]*"', "", form)
+
+
 PAY = '''%%tool --confirm
 def pay(amount: int) -> str:
     """Pay."""
@@ -27,9 +35,9 @@ def test_the_first_cell_explains_a_stand_in_and_later_cells_have_its_chip_alone(
 
     for form in ("text/plain", "text/markdown", "text/html"):
         assert EXPLANATION in first._repr_mimebundle_()[form]
-        assert EXPLANATION not in second._repr_mimebundle_()[form]
+        assert EXPLANATION not in read(second._repr_mimebundle_()[form])
         assert "Offline stand-in" in second._repr_mimebundle_()[form]
-    assert str(second).endswith("\n(Offline stand-in)")
+    assert str(second).endswith("  [Offline stand-in]")
     assert EXPLANATION in str(first)  # also when it is shown again
 
 
@@ -39,7 +47,7 @@ def test_a_cell_that_explains_does_so_again_when_it_is_run_again(shell: Shell) -
     def explains(cell_id: str) -> bool:
         shell.ip.get_parent = lambda: {"metadata": {"cellId": cell_id}}  # as ipykernel's shell has it
         shell.cell("%chat guide Hi")
-        return EXPLANATION in forms(shell)["text/html"]
+        return EXPLANATION in read(forms(shell)["text/html"])
 
     assert [explains(cell) for cell in "abab"] == [True, False, True, False]
     del shell.ip.get_parent
@@ -70,7 +78,7 @@ def test_the_file_of_an_asking_cell_says_nothing_that_its_answer_makes_wrong(she
     asking = shell.cell("%chat clerk Go")
 
     saved = asking._repr_mimebundle_()
-    assert "approval:</strong> <code>pay(amount=40)<" in saved["text/html"].partition("<blockquote>")[2]
+    assert "approval:</strong> <code>pay(amount=40)<" in saved["text/html"].partition("<blockquote ")[2]
     for form in ("text/plain", "text/markdown", "text/html"):
         assert "pay(amount=40)" in saved[form] and "%confirm" in saved[form]
         assert "--yes" not in saved[form] and "Answer" not in saved[form]

@@ -14,6 +14,7 @@ from adk_nb.notebook.view.answers import Status
 from adk_nb.notebook.view.call_arguments import Schema, Schemas
 from adk_nb.notebook.view.cards import FAILED
 from adk_nb.notebook.view.document import (
+    Beside,
     Block,
     Document,
     Fold,
@@ -25,6 +26,7 @@ from adk_nb.notebook.view.document import (
     Section,
     Span,
     Speech,
+    Table,
     Text,
     in_html,
     joined,
@@ -36,7 +38,7 @@ from adk_nb.notebook.view.event_text import WAITS, author_of, error_text, questi
 from adk_nb.notebook.view.interrupt_text import Decision, Verdict, credential_state, expected_interrupts, reply_blocks
 from adk_nb.notebook.view.panels import PanelRun
 from adk_nb.notebook.view.plain_text import cleaned, one_line
-from adk_nb.notebook.view.rows import row_table, rows_and_decisions
+from adk_nb.notebook.view.rows import row_table, row_text, rows_and_decisions
 from adk_nb.notebook.view.spending import usage_of
 from adk_nb.notebook.view.view_state import MAX_ROWS, Json
 from adk_nb.notebook.view.widget import with_view
@@ -48,6 +50,7 @@ from adk_nb.runtime.trace import Trace
 Redefined = Callable[[Sequence[Interrupt]], Collection[str]]
 """Returns the ids of the approvals whose tools were redefined since the call."""
 MAX_MEMBERS = 8
+_MAX_FAILED = 3
 _MAX_MEMBER_CHARS = 300
 _MAX_CHARS = 2_000
 """Of an error or a question."""
@@ -284,21 +287,41 @@ def _reply_blocks(
     others = members(reply) if reply.status == "done" else []
     team = [f"{row['who']}: {row['text']}" if row["who"] else row["text"] for row in others]
     team += [reply.heading] if reply.is_answer_of_member else []
-    remark = "; ".join(filter(None, (*_counts(rows), "stopped" if reply.status == "cancelled" else "")))
+    # A label that an earlier cell explains stands behind the counts, not in a line of its own.
+    chips = [notice for notice in notices if notice.folded and rows]
+    labels = [notice.label for notice in chips]
+    remark = "; ".join([*filter(None, _counts(rows)), *(["stopped"] if reply.status == "cancelled" else []), *labels])
     above = [block for block in panels if not isinstance(block, Fold)]
     below = [block for block in panels if isinstance(block, Fold)]
-    log = [*([in_html(*above)] if above else []), row_table(rows), *([in_html(*below)] if below else [])]
-    return (
+    answer: tuple[Block, ...] = (
         rich(*decisions, *(Text(text, small=True) for text in team)),
         Speech(reply.heading, _plain_answer(reply, grounding, error), _answer(reply, grounding), remark),
         plain(*undo_blocks, *decisions),
         *answers.source_blocks(grounding),
-        *results.event_pieces(reply.events),
-        rich(*failure, *stopped),
+        *_pieces(reply),
+        rich(*_failed_calls(rows), *failure, *stopped),
         *reply_blocks(open_, reply.magic, reply.schemas, reply.redefined, typed=typed),
-        *notices,
-        *([Fold(_summary(reply, rows), tuple(log))] if rows else ()),
     )
+    if reply.team and reply.team.team_kind == "workflow" and above:  # read by the path that its run took
+        answer, above = (Beside(above[0], answer),), above[1:]
+    log = [*([in_html(*above)] if above else []), row_table(rows), *([in_html(*below)] if below else [])]
+    return (
+        *answer,
+        *(notice for notice in notices if notice not in chips),
+        *([Fold(_summary(reply, rows), tuple(log), notices=chips)] if rows else ()),
+    )
+
+
+def _pieces(reply: ReplyView, *, live: bool = False) -> list[results.Piece]:
+    """What tools and models gave to look at, without the tables that the answer has, too."""
+    pieces = results.event_pieces(reply.events, live=live)
+    return [piece for piece in pieces if not (isinstance(piece, Table) and results.has_table(reply.text, piece))]
+
+
+def _failed_calls(rows: Sequence[Json]) -> list[Text]:
+    """A line for each of the last calls that failed."""
+    failed = [row for row in rows if row["kind"] == "call" and row["ok"] is False and row["author"] != "user"]
+    return [Text(f"✗ {row_text(row)}", small=True) for row in failed[-_MAX_FAILED:]]
 
 
 def decision_blocks(decisions: Iterable[Decision]) -> list[Block]:
@@ -385,5 +408,5 @@ def answer_for_view(reply: ReplyView) -> dict[str, Any]:
         "decisions": html.write(decision_blocks(decisions)),
         "html": html.write(blocks),
         "pages": html.page_sources(grounding.suggestions),
-        "shown": html.for_view(results.event_pieces(reply.events, live=True)),
+        "shown": html.for_view(_pieces(reply, live=True)),
     }

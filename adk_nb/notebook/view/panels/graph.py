@@ -30,10 +30,10 @@ _NONE: Mapping[str, str] = {}
 
 
 def live_drawing(drawing: Drawing) -> dict[str, Any]:
-    """The drawing for a live view: `title`, `width`, `height` and `shapes`, as JSON."""
+    """The drawing for a live view: `title`, `kind`, `width`, `height` and `shapes`, as JSON."""
     layout = layout_of(drawing)
     size = {"width": round(layout.width), "height": round(layout.height)}
-    return {"title": _title(drawing), **size, "shapes": _shapes(layout)}
+    return {"title": _title(drawing), "kind": drawing.kind, **size, "shapes": _shapes(layout)}
 
 
 def picture(drawing: Drawing, marks: Mapping[str, str] = _NONE, text: str = "") -> Picture:

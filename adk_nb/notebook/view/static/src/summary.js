@@ -10,6 +10,8 @@ import { clock, count } from "./words.js";
 /** @import { View } from "./view.js" */
 /** @import { Store } from "./store.js" */
 
+const MOST_FAILED = 3;
+
 export class Summary {
   /**
    * @param {Store} store
@@ -17,11 +19,13 @@ export class Summary {
    */
   constructor(store, view) {
     this.store = store;
+    this.view = view;
     /** @type {boolean | null} True if the user has folded it; null: no choice yet. */
     this.chosen = null;
     /** @type {Answer | null} */
     this.drawn = null;
-    this.node = el("div", "summary");
+    this.words = el("div", "summary");
+    this.node = el("div", "over", this.words);
     this.button = button("", "small fold", () => {
       this.chosen = !this.folded;
       if (!this.folded) view.events.toTop();
@@ -48,11 +52,32 @@ export class Summary {
     this.button.textContent = `${this.folded ? "▸" : "▾"} ${this.line}`;
     this.button.title = usage.text;
     this.button.setAttribute("aria-expanded", String(!this.folded));
-    this.node.hidden = !this.folded || (this.drawn === answer && !this.node.hasChildNodes());
-    if (!answer || !this.folded || this.drawn === answer) return;
-    this.drawn = answer;
-    put(this.node, this.question(answer), ...this.members(answer), this.answer(answer));
-    this.node.hidden = !this.node.hasChildNodes();
+    if (answer && this.folded && this.drawn !== answer) {
+      this.drawn = answer;
+      put(this.words, this.question(answer), ...this.members(answer), this.answer(answer), this.failures());
+    }
+    this.#paintGraph();
+    this.node.hidden = !this.folded || !(this.words.hasChildNodes() || this.hasGraph);
+  }
+
+  /** True if the graph stands beside the answer: a workflow is read by the path that its run took. */
+  get hasGraph() {
+    return this.folded && this.store.drawing?.kind === "workflow";
+  }
+
+  #paintGraph() {
+    const { picture } = this.view;
+    this.node.toggleAttribute("data-graph", this.hasGraph);
+    if (this.hasGraph && picture.node.parentNode !== this.node) this.node.prepend(picture.node);
+  }
+
+  /** The calls that failed, a line each. */
+  failures() {
+    const failed = [...this.store.rows.values()].filter(({ kind, ok }) => kind === "call" && ok === false);
+    if (!failed.length) return null;
+    const shown = failed.slice(-MOST_FAILED).map(({ tool, args, result }) => `✗ ${tool}(${args ?? ""}) → ${result}`);
+    if (failed.length > MOST_FAILED) shown.unshift(`${failed.length - MOST_FAILED} more failed, see the events`);
+    return el("ul", "failed-calls", ...shown.map((line) => el("li", "", line)));
   }
 
   /** `1 tool call · 0.6 s · 300 tokens` */
