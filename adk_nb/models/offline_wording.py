@@ -9,7 +9,7 @@ from typing import Any, cast
 from adk_nb import mcp_results
 from adk_nb.models.offline_arguments import CHANGING, PREPOSITIONS, STOP, likeness, stem, word_set, words_of
 
-MAX_ROWS, MAX_CHARS, MAX_ARGUMENT_CHARS = 12, 1_500, 60
+MAX_ROWS, MAX_COLUMNS, MAX_CHARS, MAX_ARGUMENT_CHARS = 12, 8, 1_500, 60
 _REJECTED = "this call was rejected; it did not run"
 _EDITED = "a person changed the arguments before approving them, to "
 _READING = word_set(
@@ -180,7 +180,7 @@ def _is_verb(terms: Sequence[str], n: int, doc_verb: str) -> bool:
     """True if the name's word `n` is its verb. `doc_verb`: the stem of the first word of the description."""
     if n >= len(terms) or terms[0] in _QUESTIONS or (n > 0 and n == len(terms) - 1):
         return False
-    if n == 0 and stem(terms[0]) == doc_verb:
+    if n == 0 and stem(terms[0]) == doc_verb and not _is_plural(terms[0]):
         return True
     # Where the description begins with another verb, `order` in `order_status` is a noun.
     has_other_verb = doc_verb in map(stem, _VERBS) and stem(terms[n]) != doc_verb
@@ -208,6 +208,8 @@ def _sentence(call: _Call, answer: dict[str, Any], args: Mapping[str, Any], ques
         value = answer["result"]
     if value in (None, "", [], {}):
         return f"{action} {'returned nothing' if call.reads else 'is done; it returned nothing'}."
+    if isinstance(value, dict) and (shown := _media(cast(dict[str, Any], value))):
+        return f"{label}: {shown}." if call.has_label else f"{label} gives {shown}."
     if isinstance(value, dict):
         facts = cast(dict[str, Any], value)
         new = {key: fact for key, fact in facts.items() if key not in args or fact != args[key]} or facts
@@ -218,6 +220,8 @@ def _sentence(call: _Call, answer: dict[str, Any], args: Mapping[str, Any], ques
         return _rows(label, [f"- {_readable(key)}: " for key in new], list(new.values()), _inline(new))
     if isinstance(value, list):
         items = cast(list[Any], value)
+        if table := _table(items):
+            return f"{label}, {len(items)} results:\n\n{table}"
         return _rows(label, [f"{n}. " for n in range(1, len(items) + 1)], items, _inline(items))
     if isinstance(value, str):
         text = _cut(value.strip(), MAX_CHARS)
@@ -229,6 +233,29 @@ def _sentence(call: _Call, answer: dict[str, Any], args: Mapping[str, Any], ques
     if not call.has_label:
         return f"{label} gives {_inline(value)}."
     return f"The {call.label} {'are' if call.is_plural else 'is'} {_inline(value)}."
+
+
+def _media(value: Mapping[str, Any]) -> str:
+    """The name of a picture or another piece of media that stands beside the result; empty for any other value."""
+    media = value.get("media")
+    if not isinstance(media, str) or not {"bytes", "uri", "repr"} & value.keys():
+        return ""
+    return "a picture" if media.startswith("image/") else f"something to look at ({media})"
+
+
+def _table(items: Sequence[Any]) -> str:
+    """Records with the same few flat fields as a markdown table; empty for any other list."""
+    names = list(cast(dict[str, Any], items[0])) if isinstance(items[0], dict) else []
+    is_table = 1 < len(names) <= MAX_COLUMNS and len(items) > 1
+    if not is_table or not all(isinstance(item, dict) and list(cast(Any, item)) == names for item in items):
+        return ""
+    rows = [[item[name] for name in names] for item in items[:MAX_ROWS]]
+    if any(isinstance(value, dict | list) for row in rows for value in row):
+        return ""
+    head = [names, ["---:" if all(_is_number(row[n]) for row in rows) else "---" for n in range(len(names))]]
+    lines = [" | ".join(_inline(value).replace("|", "\\|") for value in row) for row in (*head, *rows)]
+    rest = f"\n\nand {len(items) - MAX_ROWS} more" if len(items) > MAX_ROWS else ""
+    return "\n".join(f"| {line} |" for line in lines) + rest
 
 
 def _stands_alone(text: str, args: Mapping[str, Any]) -> bool:

@@ -77,7 +77,7 @@ def test_a_table_is_shown_as_a_table_and_told_as_records():
     assert rows_of_table(reply) == [["city", "sold"], ["Oslo", "12"], ["Rome", ""]]
     shown = reply_forms(reply)
     assert piece["html"] in shown["text/html"]
-    assert "| city | sold |\n| --- | --- |\n| Oslo | 12 |" in shown["text/markdown"]
+    assert "| city | sold |\n| --- | ---: |\n| Oslo | 12 |" in shown["text/markdown"]
     assert "[table of 2 rows" in shown["text/plain"]
 
 

@@ -186,6 +186,11 @@ def action_texts(event: Event, *, with_transfer: bool = True) -> list[str]:
     if actions.transfer_to_agent and with_transfer:
         done.append(transfer_text(actions.transfer_to_agent))
     done += [f"saved {one_line(name, 100)}, version {version}" for name, version in actions.artifact_delta.items()]
+    tools = ", ".join(dict.fromkeys(one_line(str(response.name), 100) for response in event.get_function_responses()))
+    for widget in actions.render_ui_widgets or ():
+        source = one_line(str(widget.payload.get("resource_uri") or widget.id), 100)
+        by = f", from {tools}()" if tools else ""
+        done.append(f"shows the {one_line(widget.provider, 40)} widget {source}{by}, which this view does not draw")
     if actions.compaction:
         summary = " ".join(part.text or "" for part in actions.compaction.compacted_content.parts or ())
         done.append(f"summary of the earlier conversation: {one_line(summary)}")

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.document import Image, Item, Items, Page, Span, Table, Text
+from adk_nb.notebook.view.document import Image, Item, Items, Page, Span, Table, Text, text_of
 from adk_nb.notebook.view.plain_text import LONG, cleaned, json_text, name_text, one_line, shortened
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.notebook.view.writers import html
@@ -141,6 +141,23 @@ def _table(stored: Json, tool: str) -> Table:
     cut = rows > len(body) or columns > len(head)
     note = f"{len(body)} of {rows:,} rows, {min(columns, _COLUMNS)} of {columns:,} columns" if cut else ""
     return Table(head, body, note=note, title=f"table of {rows:,} row{'' if rows == 1 else 's'} from {tool}()")
+
+
+def has_table(markdown: str, table: Table) -> bool:
+    """True if the text has a markdown table with the same columns."""
+    names = [text_of(name).strip() for name in table.head]
+    lines = (line.strip() for line in markdown.splitlines() if line.lstrip().startswith("|"))
+    return bool(names) and any([cell.strip() for cell in line.strip("|").split("|")] == names for line in lines)
+
+
+def shown_text(response: types.FunctionResponse, pieces: Sequence[Piece]) -> str | None:
+    """The text of a result beside its pieces: nothing for a picture, the size of a table. None: the whole result."""
+    values = response.response or {}
+    if "media" in values and all(isinstance(piece, Image) for piece in pieces):
+        return ""
+    if values.keys() == {"result"} and len(pieces) == 1 and isinstance(table := pieces[0], Table):
+        return table.title.rpartition(" from ")[0]
+    return None
 
 
 # ---- structured answers

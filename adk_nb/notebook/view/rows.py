@@ -62,6 +62,12 @@ class _RowOps:
     row: str | None = None
     is_transfer: bool = False
 
+    @property
+    def rows(self) -> list[str]:
+        """The ids of the rows that it has added or changed, in order."""
+        ids = (op["row"]["id"] if op["op"] == "append" else op.get("id") for op in self.ops)
+        return [id for id in ids if id]
+
     def append(self, row: str, author: str, kind: str, **fields: Any) -> None:
         """Add a row; later ops of the event may refer to it."""
         self.ops.append({"op": "append", "row": {"id": row, "author": one_line(author, 100), "kind": kind, **fields}})
@@ -171,8 +177,8 @@ class RunRows:
             source_ops = _RowOps()  # of their own: the usage below belongs to the row before
             source_ops.append(f"{event.id}/sources", event.author, "sources", text="", html=lines, pages=pages)
             row_ops.ops += source_ops.ops
-        if self._live and row_ops.row and (usage := row_usage(event)):
-            row_ops.patch(row_ops.row, usage=usage)
+        if self._live and row_ops.rows and (usage := row_usage(event)):
+            row_ops.patch(row_ops.rows[0], usage=usage)  # of the model's own words, before those of its calls
         self._last_at = event.timestamp
         return row_ops.ops
 
@@ -264,9 +270,12 @@ class RunRows:
         if card := self._cards.get(self._card_of_call.get(response.id or "", "")):
             card["state"] = "superseded" if card["state"] == "asked" else card["state"]
         result, ok = event_text.result_text(response)
+        shown = results.result_pieces(event, response, call.tool, self._capacity)
+        if ok and shown and (text := results.shown_text(response, shown)) is not None:
+            result = text if self._live or text else result
         result += event_text.failure_place(event, response.id) + event_text.repetition_note(event, response.id)
         result += call.note
-        pieces = html.for_view(results.result_pieces(event, response, call.tool, self._capacity)) if self._live else []
+        pieces = html.for_view(shown) if self._live else []
         timed = self._timed(call.called_at, event, self._seconds_of(response.id or ""))
         return {"text": "", "result": result, "ok": ok, "shown": pieces or None, **timed}
 
