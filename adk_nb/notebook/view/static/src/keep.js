@@ -11,6 +11,8 @@ export const VIEW = "application/vnd.jupyter.widget-view+json";
 export const viewOf = (output) => output.metadata?.[VIEW]?.adk_nb;
 
 // Jupyter draws no widgets in a notebook that is not trusted.
+const WIDGETS = "application/vnd.jupyter.widget-state+json";
+
 export const NOT_DRAWN =
   "<p><em>This notebook is not trusted, so the live view is not drawn here. Run <code>%confirm</code> to get its card in a new cell, " +
   "or run the command “Trust Notebook”.</em></p>";
@@ -25,6 +27,27 @@ function withoutView(output) {
   if (kind === "run" && view) metadata.adk_nb = { view: view.model_id };
   return { ...output, data, metadata };
 }
+
+/**
+ * The notebook's metadata without the models of views and of their code, which no output of the file refers to.
+ *
+ * @param {any} metadata
+ */
+function withoutModels(metadata) {
+  const saved = metadata?.widgets?.[WIDGETS];
+  if (!saved?.state) return metadata;
+  const ids = Object.keys(saved.state);
+  const isView = (/** @type {string} */ id) => VIEWS.test(saved.state[id].state?._anywidget_id ?? "");
+  const views = ids.filter(isView);
+  const parts = views.flatMap((id) => [saved.state[id].state.code, saved.state[id].state.layout]);
+  const own = new Set([...views, ...parts.map((part) => String(part ?? "").replace("IPY_MODEL_", ""))]);
+  const state = Object.fromEntries(Object.entries(saved.state).filter(([id]) => !own.has(id)));
+  const { widgets, ...rest } = metadata;
+  if (!Object.keys(state).length) return rest;
+  return { ...rest, widgets: { ...widgets, [WIDGETS]: { ...saved, state } } };
+}
+
+const VIEWS = /^adk_nb\.notebook\.view\.widget\./;
 
 /**
  * The notebook model, in JupyterLab 4 and Notebook 7; null where the page does not save it from this model, as with real-time
@@ -109,7 +132,7 @@ export function keptOutOfTheFile(manager) {
     const cells = content.cells.map((/** @type {any} */ cell) =>
       cell.outputs ? { ...cell, outputs: cell.outputs.map(withoutView) } : cell,
     );
-    return { ...content, cells };
+    return { ...content, metadata: withoutModels(content.metadata), cells };
   };
   return true;
 }
