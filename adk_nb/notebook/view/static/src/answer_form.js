@@ -68,7 +68,13 @@ export class AnswerForm {
     this.fields = this.isObject ? fieldsOf(this.schema, this.values ?? {}, this.root) : [this.#field(choices)];
     this.first = this.fields[0]?.node;
     const boxes = this.fields.map((each) => each.box);
-    const node = el("div", `form answer${this.values ? " edits" : ""}`, ...boxes, this.values ? this.difference : null, this.problem);
+    const node = el(
+      "div",
+      `form answer${this.values ? " edits" : ""}`,
+      ...boxes,
+      this.values ? this.difference : null,
+      this.problem,
+    );
     node.append(buttonRow(this.go, ...more, this.twin));
     node.addEventListener("input", () => this.check());
     if (leave) onEscape(node, leave);

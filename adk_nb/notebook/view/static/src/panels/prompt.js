@@ -126,7 +126,8 @@ function partsOf(call) {
       title: "Inserted values",
       size: count(values.size, "value"),
       text: () => [...values].map(([source, text]) => `${source}\t${text}`).join("\n"),
-      content: () => [...values].map(([source, text]) => el("div", "sent", `${source} → `, ...sentWords({ text, source }))),
+      content: () =>
+        [...values].map(([source, text]) => el("div", "sent", `${source} → `, ...sentWords({ text, source }))),
     },
     call.tools.length && {
       title: "Tools",
@@ -165,7 +166,11 @@ function partsOf(call) {
 
 /** @param {any} call */
 function sameLine({ same, system, tools, settings }) {
-  const filled = { "system instruction": system.length, tools: tools.length, settings: Object.keys(settings ?? {}).length };
+  const filled = {
+    "system instruction": system.length,
+    tools: tools.length,
+    settings: Object.keys(settings ?? {}).length,
+  };
   const names = Object.entries(filled).flatMap(([name, size]) => (size && same.parts.includes(name) ? [name] : []));
   if (same.messages) names.push(`the first ${count(same.messages, "message")}`);
   return names.length ? el("div", "dim same", `as in model call ${same.call}: ${names.join(", ")}`) : null;
