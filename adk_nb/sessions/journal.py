@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from adk_nb.lazy import require
 from adk_nb.sessions.session import Session
 
 LEASE_SECONDS = 15.0
@@ -198,16 +199,19 @@ def this_process() -> str:
 def is_gone(owner: str, *, strict: bool = False) -> bool:
     """True if `owner`, as `this_process` writes it, is a process of this machine that has ended. False: unknown.
 
-    The session of a killed kernel is free at once, not only when its lease runs out. A zombie counts as alive.
+    The session of a killed kernel is free at once, not only when its lease runs out. A zombie counts as alive, and so
+    does a process whose id another one has by now.
 
     Args:
         owner: As stored with the lease.
         strict: Owners may be of other machines, and two machines may have one name.
     """
-    match = _PROCESS.fullmatch(owner) if os.name == "posix" else None
+    match = _PROCESS.fullmatch(owner)
     if match is None or match[2] != platform.node() or not (match[3] == _pid_namespace() if match[3] else not strict):
         return False
     try:
+        if os.name != "posix":  # there `kill` would end the process
+            return not require("psutil", package="psutil").pid_exists(int(match[1]))
         # Signal 0 only asks whether the process exists. Source: kill(2).
         os.kill(int(match[1]), 0)
     except ProcessLookupError:

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from adk_nb import clock
 from adk_nb.errors import ConfigurationError, SessionBusyError, SessionNotFoundError, StaleSessionError, StorageError
 from adk_nb.events import Event
-from adk_nb.sessions import DatabaseSessionService, Session, SqliteSessionService
+from adk_nb.sessions import DatabaseSessionService, Session, SqliteSessionService, journal
 from adk_nb.sessions.journal import LEASE_SECONDS, Intent, Journal, is_gone, this_process
 from tests.sessions.postgres import Postgres
 from tests.sessions.writer import claim_and_append
@@ -236,6 +237,15 @@ def test_a_process_of_this_machine_that_has_ended_is_gone(ended: str):
     assert is_gone(ended, strict=True) == bool(numbers) and not is_gone(labelled, strict=True)
     for second in (this_process(), container, labelled.replace(platform.node(), "another-machine"), "kernel 1", ""):
         assert not is_gone(second)
+
+
+def test_a_system_without_signals_knows_the_processes_that_have_ended_too(ended: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(journal, "os", SimpleNamespace(name="nt", getpid=os.getpid))
+    labelled = ended.partition(" (")[0]
+    assert is_gone(labelled)
+    assert not is_gone(labelled, strict=True)
+    assert not is_gone(f"process {os.getpid()} on {platform.node()}")
+    assert not is_gone(f"process {2**80} on {platform.node()}")
 
 
 def test_a_session_that_an_ended_process_of_this_machine_holds_is_taken_at_once(run: Callable[[Use], Any], ended: str):
