@@ -18,7 +18,7 @@ from tests.browser.lab_server import chromium
 from tests.servers.programs import free_port, served
 from tests.support.polling import eventually
 
-pytestmark = [pytest.mark.backends, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.backends
 
 PHOENIX = Path(__file__).parents[2] / ".venv-phoenix" / "bin" / "phoenix"
 PICTURES = Path(__file__).parents[2] / "build" / "backends"

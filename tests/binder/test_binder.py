@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 REPO2DOCKER = ROOT / ".venv-binder" / "bin" / "jupyter-repo2docker"
 
-pytestmark = [pytest.mark.binder, pytest.mark.timeout(900)]
+pytestmark = pytest.mark.binder
 
 
 @pytest.fixture(scope="module")

@@ -47,10 +47,12 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.remote.webelement import WebElement
 from selenium.webdriver.support.ui import WebDriverWait
 
+from tests.support.polling import patience
+
 REPOSITORY = Path(__file__).parents[2]
 SCREENSHOTS = REPOSITORY / "build" / "screenshots"
 TIMEOUT = 30.0
-"""Seconds that any one wait may take."""
+"""Seconds that any one wait may take, on a machine that does nothing else."""
 QUIET = 10
 """Seconds after which a kernel that says nothing may have left the page's first words unread."""
 
@@ -165,14 +167,15 @@ class Page:
     # -- waiting
 
     def until(self, condition: Callable[[], T], reason: str = "", timeout: float = TIMEOUT) -> T:
-        """Call `what` until it is true or `timeout` seconds are over; its last answer."""
+        """Call `what` until it is true or `timeout` seconds are over, more on a busy machine; its last answer."""
+        timeout = patience(timeout)
         pending_wait = WebDriverWait(self.browser, timeout, poll_frequency=0.05, ignored_exceptions=_NO_ELEMENT)
         try:
             return pending_wait.until(lambda _: condition())  # type: ignore[return-value]
         except TimeoutException:
             self.screenshot("timeout")
             raise AssertionError(
-                f"waited {timeout} s in vain for {reason or condition}; see {SCREENSHOTS}/timeout.png"
+                f"waited {timeout:.0f} s in vain for {reason or condition}; see {SCREENSHOTS}/timeout.png"
             ) from None
 
     def wait(self, css: str, text: str | None = None, timeout: float = TIMEOUT) -> WebElement:

@@ -180,7 +180,7 @@ def chromium(profile: Path, *flags: str) -> Iterator[Chrome]:
     browser = Chrome(options=options, service=Service(driver, log_output=subprocess.DEVNULL))
     try:
         browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _TRAP})
-        browser.set_script_timeout(30)
+        browser.set_script_timeout(300)
         yield browser
     finally:
         browser.quit()

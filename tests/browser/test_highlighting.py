@@ -201,7 +201,6 @@ def test_two_views_of_a_notebook_change_together(lab: Lab):
 
 
 @pytest.mark.browser_all
-@pytest.mark.timeout(400)
 def test_notebook_7_shows_what_jupyterlab_shows(lab: Lab):
     def rendered() -> list[dict[str, str]]:
         for cell in range(len(KINDS)):

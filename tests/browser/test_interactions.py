@@ -10,7 +10,7 @@ from lab import Lab, Page
 from lab_server import KERNELS
 from selenium.webdriver import ActionChains, Keys
 
-pytestmark = [pytest.mark.browser, pytest.mark.browser_all, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 OWN = ".".join(version("ipykernel").split(".")[:2])
 FEWEST = 25
 """Steps that the afternoon is at least made of, on each kernel."""

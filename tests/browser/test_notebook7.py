@@ -6,7 +6,7 @@ import pytest
 from chats import ASK, NOTES, PAYING, SETUP
 from lab import REPOSITORY, Lab, Page
 
-pytestmark = [pytest.mark.browser, pytest.mark.browser_all, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from selenium.webdriver import Chrome
 
 from tests.front_end import vsix_build
 
-pytestmark = [pytest.mark.editors, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.editors
 
 AGENT = (
     "%%agent clerk -m offline -t pay --modle fast\n"

@@ -17,7 +17,7 @@ from tests.faults.outcome import check
 from tests.faults.workers import finish_one, forkserver
 
 SECONDS = 20
-EVERY = [pytest.param(31, id="some"), pytest.param(1, id="all", marks=[pytest.mark.faults, pytest.mark.timeout(900)])]
+EVERY = [pytest.param(31, id="some"), pytest.param(1, id="all", marks=[pytest.mark.faults])]
 
 
 class Fault(Exception):

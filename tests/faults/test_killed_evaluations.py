@@ -90,7 +90,7 @@ def _check(folder: Path, kills: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "kills",
-    [pytest.param(6, id="some"), pytest.param(300, id="all", marks=[pytest.mark.faults, pytest.mark.timeout(900)])],
+    [pytest.param(6, id="some"), pytest.param(300, id="all", marks=[pytest.mark.faults])],
 )
 def test_a_kill_at_any_time_loses_no_row_and_repeats_no_call(kills: int, tmp_path: Path) -> None:
     chance, total = random.Random("evaluation"), 0

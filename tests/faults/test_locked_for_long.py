@@ -61,7 +61,6 @@ async def append_while_locked(path: Path, seconds: float) -> tuple[str, float, f
 
 
 @pytest.mark.faults
-@pytest.mark.timeout(180)
 def test_a_file_that_is_locked_for_one_ten_and_forty_seconds(tmp_path: Path, record: Callable[[str], None]):
     async def all_at_once() -> list[tuple[str, float, float]]:
         times = (1, 10, 40)

@@ -82,7 +82,6 @@ async def read(path: Path) -> Session | None:
 
 
 @pytest.mark.usefixtures("checkpoints")
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize("cuts", [pytest.param(30, id="some"), pytest.param(1000, id="all", marks=pytest.mark.faults)])
 @pytest.mark.parametrize("durability", ["full", "normal"])
 def test_what_was_told_to_be_stored_outlives_the_power_where_it_is_to_and_nothing_has_gaps(

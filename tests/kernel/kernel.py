@@ -26,8 +26,10 @@ from typing import Any
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
+from tests.support.polling import patience
+
 TIMEOUT = 30.0
-"""Seconds that any one wait may take."""
+"""Seconds that any one wait may take, on a machine that does nothing else."""
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -122,7 +124,7 @@ class Kernel:
         message = self._client.session.msg("create_subshell_request", {})
         channel.send(message)
         while True:
-            reply = channel.get_msg(timeout=TIMEOUT)
+            reply = channel.get_msg(timeout=patience(TIMEOUT))
             if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
                 return reply["content"]["subshell_id"]
 
@@ -173,9 +175,10 @@ class Kernel:
 
     def until(self, what: Callable[[], bool], why: str) -> None:
         """Take in messages until `what()` holds."""
-        deadline = time.monotonic() + TIMEOUT
+        began = time.monotonic()
         while not what():
-            assert time.monotonic() < deadline, f"waited {TIMEOUT} s in vain for {why}"
+            waited = time.monotonic() - began
+            assert waited < patience(TIMEOUT), f"waited {waited:.0f} s in vain for {why}"
             self._take_in()
 
     def _take_in(self) -> None:
@@ -240,7 +243,7 @@ def running_kernel(folder: Path) -> Iterator[Kernel]:
         client.start_channels()
         kernel = Kernel(manager, client)
         try:
-            client.wait_for_ready(timeout=60)
+            client.wait_for_ready(timeout=patience(60))
             yield kernel
         finally:
             client.stop_channels()

@@ -78,7 +78,6 @@ def elsewhere() -> Iterator[ElsewhereProxy]:
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory, elsewhere: ElsewhereProxy) -> Iterator[Chrome]:
     with chromium(tmp_path_factory.mktemp("chromium"), f"--proxy-server=127.0.0.1:{elsewhere.server_address[1]}") as it:
-        it.set_script_timeout(120)
         yield it
 
 

@@ -9,7 +9,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome
 
 BOOT = 90
-"""Seconds until Python answers, on a busy machine."""
+"""Seconds until Python answers, on a machine that does little else."""
 
 
 class LitePage(Page):

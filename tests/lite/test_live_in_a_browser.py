@@ -4,7 +4,7 @@ import pytest
 from lite_page import BOOT, LitePage
 from selenium.webdriver import Keys
 
-pytestmark = [pytest.mark.lite, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.lite
 
 PAY = '''%%tool --confirm
 def pay(to: str, amount: float) -> str:

@@ -61,7 +61,7 @@ LONG = ("<b>" * 400 + "</i>" * 100_000, "<a b='" * 30_000, "<!--" * 50_000, "<a 
 
 HARMLESS = "<table><tr><td onclick='run()'>42<script>run()</script></td></tr></table>"
 
-pytestmark = [pytest.mark.lite, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.lite
 
 
 @pytest.fixture

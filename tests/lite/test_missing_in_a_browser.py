@@ -3,7 +3,7 @@
 import pytest
 from lite_page import BOOT, LitePage
 
-pytestmark = [pytest.mark.lite, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.lite
 
 CODE = 'ScriptedLlm("```python\\nprint(6 * 7)\\n```", "It is 42.")'
 PREPARED = f"""

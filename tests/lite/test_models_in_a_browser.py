@@ -7,7 +7,7 @@ from lite_page import BOOT, LitePage
 from model_server import ModelServer
 from selenium.webdriver import Keys
 
-pytestmark = [pytest.mark.lite, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.lite
 
 SECRET = "sk-test-1234567890abcdefghij"
 OPENAI = """

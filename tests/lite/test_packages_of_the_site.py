@@ -5,7 +5,7 @@ from conftest import ElsewhereProxy
 from lite_page import BOOT, LitePage
 from selenium.webdriver import Keys
 
-pytestmark = [pytest.mark.lite, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.lite
 
 
 @pytest.mark.parametrize(

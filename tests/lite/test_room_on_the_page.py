@@ -3,7 +3,7 @@
 import pytest
 from lite_page import BOOT, LitePage
 
-pytestmark = [pytest.mark.lite, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.lite
 
 COUNTED = """
     window.begun = 0;

@@ -22,7 +22,7 @@ LOAD = "%load_ext adk_nb"
 STATIC = f'import os; os.environ["ADK_NB_DISPLAY"] = "static"\n{LOAD}'
 """As nbval has it: a live view streams, so that parallel texts arrive in another order."""
 
-pytestmark = [pytest.mark.lite, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.lite
 
 
 def tags(cell: Any) -> set[str]:

@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 
 
-@pytest.mark.timeout(400)  # pyright reads a thousand files: half a minute, or several on a throttled machine
 @pytest.mark.parametrize(
     "command",
     [

@@ -26,7 +26,7 @@ from adk_nb.models.local_llm import stop_servers
 from tests.real_server.conftest import PYTHON
 from tests.support.talk import Talk
 
-pytestmark = [pytest.mark.real_server, pytest.mark.timeout(600)]
+pytestmark = pytest.mark.real_server
 HERE = Path(__file__).parent
 SHORT = types.GenerateContentConfig(max_output_tokens=40, temperature=0)
 _STARTED = """

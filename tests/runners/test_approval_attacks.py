@@ -825,7 +825,6 @@ class Deletes(BaseLlm):
         yield LlmResponse(content=types.Content(role="model", parts=[part]))
 
 
-@pytest.mark.timeout(600)  # up to 3,000 runs
 @pytest.mark.parametrize("count", [120, pytest.param(1_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["tasks", "threads"])
 def test_calls_each_answered_twice_at_once_run_once_each(kind: str, count: int):

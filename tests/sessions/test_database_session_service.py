@@ -431,7 +431,6 @@ def test_an_append_that_is_cancelled_twice_still_ends_before_its_caller_goes_on(
 
 
 @pytest.mark.postgres
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(("names", "count"), [("abc", 8), pytest.param("abcdefgh", 200, marks=pytest.mark.long)])
 def test_processes_that_begin_at_once_on_an_empty_database_lose_nothing(postgres: Postgres, names: str, count: int):
     url = postgres.url()
