@@ -150,6 +150,15 @@ def test_a_stand_in_is_explained_once_and_else_a_label_in_the_line_of_the_counts
     assert label[2] in str(shell.cell("%chat clerk Hello")).splitlines()[0]
 
 
+def test_an_evaluation_names_a_stand_in_that_an_earlier_cell_explains_in_its_own_head(shell: Shell):
+    shell.cell("%%agent clerk -m offline\nHelp.")
+    shell.cell("%chat clerk Hi")
+
+    html = html_of(shell, "%%eval clerk\n| message | answer |\n| --- | --- |\n| Hi | like Hello |\n")
+
+    assert "Offline stand-in</span></p>" in html and "(Offline stand-in)" not in shell.printed
+
+
 def test_the_path_of_a_workflow_stands_beside_its_answer(shell: Shell):
     for name in ("draft", "review"):
         shell.names["model"] = ScriptedLlm(f"{name}: ok")

@@ -16,7 +16,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 from adk_nb import sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
-from adk_nb.errors import EvaluationFailedError, InputError, closest
+from adk_nb.errors import EvaluationFailedError, InputError, UserError, closest
 from adk_nb.evaluation.calls import call_text
 from adk_nb.evaluation.case_run import invocations_of, turn_as_reference
 from adk_nb.evaluation.cases import Case, read_cases
@@ -128,7 +128,7 @@ def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
     judge_model = notebook.model_named(args.judge) if args.judge else ""
     if judge_model and isinstance(judge_model, str):
         LLMRegistry.new_llm(judge_model)  # raises for an unknown name before anything runs
-    show_model_notice(root_of(agent))
+    show_model_notice(root_of(agent), only_first=True)  # else a chip of the table says it
     with ProgressLine(host.settings.display) as progress:
         evaluation = _until_stopped(
             host,
@@ -164,7 +164,7 @@ def _until_stopped(
         if stopped:
             (partial,) = stopped
             _store(host.notebook, partial)
-            display(evaluation_output(partial, host.settings.display))
+            display(evaluation_output(host, partial))
             left = sum(row.outcome == "not run" for row in partial.rows)
             shorten_interrupt(
                 stop, [f"{left} of {len(partial.rows)} runs are left: run this cell again, and it goes on"]
@@ -182,10 +182,10 @@ def _keep(
     _store(host.notebook, evaluation)
     sync.run(_answerable(host, evaluation, before).waiting.show())
     if minimum is not None and (evaluation.score is None or evaluation.score < minimum):
-        display(evaluation_output(evaluation, host.settings.display))
+        display(evaluation_output(host, evaluation))
         raise EvaluationFailedError(f"{summary(evaluation, has_costs=False)}; the minimum is {minimum:g}")
     if minimum is not None and (unknown := evaluation.without_value):
-        display(evaluation_output(evaluation, host.settings.display))
+        display(evaluation_output(host, evaluation))
         named = "; ".join(f"{case!r} ({reason:.200})" for case, reason in list(unknown.items())[:5])
         more = f"; and {len(unknown) - 5} more" if len(unknown) > 5 else ""
         raise EvaluationFailedError(
@@ -244,7 +244,7 @@ def _answerable(host: Host, evaluation: Evaluation, before: Evaluation | None = 
         waiting=lambda: answerable.evaluation.waiting_calls,
         events_of=events_of,
         answer=answer,
-        result=lambda: evaluation_output(answerable.evaluation, mode),
+        result=lambda: evaluation_output(host, answerable.evaluation),
     )
     answerable = _answerables[evaluation] = _Answerable(evaluation, waiting)
     return answerable
@@ -255,14 +255,19 @@ def root_of(agent: Any) -> BaseAgent:
     return agent.root_agent if isinstance(agent, App) else agent
 
 
-def evaluation_output(evaluation: Evaluation, mode: Any) -> Output:
+def evaluation_output(host: Host, evaluation: Evaluation) -> Output:
     """The table of an evaluation, as a cell shows it."""
-    return Output(*evaluation_blocks(evaluation, has_costs=display_mode(mode) != "static"))
+    label = ""
+    with suppress(UserError):  # the agent, or a tool of it, was removed
+        label, colon, _ = (notice_of(root_of(agent_named(host.notebook, evaluation.agent))) or "").partition(": ")
+        label = label if colon else ""
+    has_costs = display_mode(host.settings.display) != "static"
+    return Output(*evaluation_blocks(evaluation, has_costs=has_costs, label=label))
 
 
 def display_data(host: Host, evaluation: Evaluation) -> dict[str, str]:
     """The same by media type, for the last expression of a cell."""
-    return evaluation_output(evaluation, host.settings.display).forms
+    return evaluation_output(host, evaluation).forms
 
 
 def agent_named(notebook: Notebook, name: str) -> Any:
@@ -272,9 +277,9 @@ def agent_named(notebook: Notebook, name: str) -> Any:
     return value if isinstance(value, App) else agent
 
 
-def show_model_notice(agent: BaseAgent) -> None:
-    """Display a notice if a stand-in or a recording answers."""
-    if blocks := Notices(notice_of(agent)).blocks():
+def show_model_notice(agent: BaseAgent, *, only_first: bool = False) -> None:
+    """Display a notice if a stand-in or a recording answers. `only_first`: unless an earlier cell explains it."""
+    if blocks := [block for block in Notices(notice_of(agent)).blocks() if not (only_first and block.folded)]:
         display(Output(*blocks))
 
 

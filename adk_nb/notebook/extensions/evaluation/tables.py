@@ -23,15 +23,17 @@ _MAX_FOLDS = 20
 """Cases whose expected and actual answers are shown below the table."""
 
 
-def evaluation_blocks(evaluation: Evaluation, *, has_costs: bool) -> list[Block]:
+def evaluation_blocks(evaluation: Evaluation, *, has_costs: bool, label: str = "") -> list[Block]:
     """A table of the cases, and details of those that did not pass.
 
     Args:
         evaluation: The evaluation.
         has_costs: Show costs, and how many runs were reused. Durations are never shown: a saved table is compared.
+        label: Of a stand-in or a recording that answered.
     """
     cases = evaluation.cases
-    lead = Only(("text/plain", "text/markdown"), (Text(summary(evaluation, has_costs=has_costs)),))
+    figures = [*_figures(evaluation, has_costs=has_costs), *([label] if label else [])]
+    lead = Only(("text/plain", "text/markdown"), (Text(f"{evaluation.agent}: {', '.join(figures)}"),))
     blocks: list[Block] = [lead, _table(cases, has_costs=has_costs)]
     waiting = Counter(label for row in evaluation.rows for label in row.waiting_for)
     blocks += [Text(_approval_line(count, label)) for label, count in waiting.items()]
@@ -42,7 +44,7 @@ def evaluation_blocks(evaluation: Evaluation, *, has_costs: bool) -> list[Block]
         blocks.append(Text(f"{count} of {total} runs did not start, as the budget is spent: %eval rerun goes on"))
     unpassed = [case for case in cases if case.outcome in ("failed", "flaky")]
     blocks += map(_details, unpassed[:_MAX_FOLDS])
-    return [Frame(evaluation.agent, tuple(blocks), _figures(evaluation, has_costs=has_costs))]
+    return [Frame(evaluation.agent, tuple(blocks), figures)]
 
 
 def summary(evaluation: Evaluation, *, has_costs: bool) -> str:
