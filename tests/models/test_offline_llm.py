@@ -250,7 +250,15 @@ def test_a_missing_argument_is_asked_for_by_name_and_not_made_up(message: str, f
         ({"temperature": 12.5, "sky": "clear"}, "Weather in Oslo: temperature 12.5, sky clear."),
         ({"city": "Oslo", "wind_kmh": 9, "hours": 3}, "Weather in Oslo: wind 9 km/h, 3 hours."),
         ({"result": ["a", "b", "c"]}, "Weather in Oslo: a, b, c."),
-        ({"result": [{"h": 6, "t": 1}, {"h": 7, "t": 2}]}, "Weather in Oslo, 2 results:\n\n1. h 6, t 1\n2. h 7, t 2"),
+        (
+            {"result": [{"h": 6, "sky": "a|b"}, {"h": 7, "sky": "fair"}]},
+            "Weather in Oslo, 2 results:\n\n| h | sky |\n| ---: | --- |\n| 6 | a\\|b |\n| 7 | fair |",
+        ),
+        (
+            {"result": [{"h": 6, "t": [1]}, {"h": 7, "t": [2]}]},
+            "Weather in Oslo, 2 results:\n\n1. h 6, t 1\n2. h 7, t 2",
+        ),
+        ({"media": "image/png", "bytes": 12238, "part": 1}, "Weather in Oslo: a picture."),
         ({"now": {"t": 1}, "next": [1, 2]}, "Weather in Oslo:\n\n- now: t 1\n- next: 1, 2"),
         ({"error": "KeyError: 'Oslo'"}, "Getting weather in Oslo did not work: KeyError: 'Oslo'."),
         ({"error": {"code": 5}}, "Getting weather in Oslo did not work: code 5."),

@@ -44,7 +44,7 @@ TRACE = Grammar(
         SESSION_OPTION,
         Option("--last", "the last reply, including that of your own Chat()"),
         Option("--waterfall", "a timeline of agents, models and tools"),
-        Option("--why", "the requests to the models, with inserted values marked, and their responses"),
+        Option("--why", "the requests to the models and their responses, part by part, with inserted values marked"),
         Option("--raw N", "event N as JSON", convert=values.positive_integer),
         Option("--diff RUN2", "compare RUN with it: instructions, calls, answers, tokens", names="turn"),
         Option("--export FILE", "write everything as JSON lines; never overwrites another kind of file"),
