@@ -2,14 +2,19 @@
 
 import mimetypes
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 from adk_nb import types
-from adk_nb.errors import InputError
+from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.errors import InputError, did_you_mean
+from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.last_error import describe
-from adk_nb.notebook.variables import is_secret, is_table, whole_table, whole_text
+from adk_nb.notebook.variables import is_secret, is_table, user_variables, whole_table, whole_text
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.media import Media, media_in
 
 MAX_BYTES = 20_000_000
@@ -46,6 +51,37 @@ def parts_of(*values: Any, name: str = "") -> list[types.Part]:
 def text_part(name: str, text: str) -> list[types.Part]:
     """Text as a file of that name."""
     return [types.Part(text=f"[attached: {name}]"), _text(name, text, "text/plain")]
+
+
+def parts_of_name(name: str, variables: Mapping[str, Any]) -> list[types.Part]:
+    """The parts for a variable, or else for a file, of that name.
+
+    Raises:
+        InputError: There is none, or it cannot be attached.
+    """
+    if name in variables:
+        value = variables[name]
+        if isinstance(value, str) and not (len(value) < 1_000 and Path(value).is_file()):
+            return text_part(name, value)
+        return parts_of(value, name=name)
+    path = Path(os.path.expanduser(name))
+    if os.path.exists(path):
+        return parts_of(name)
+    files = [str(path.with_name(file.name)) for file in path.parent.glob("*")] if os.path.isdir(path.parent) else []
+    hint = did_you_mean(name, [*user_variables(variables), *files], f"the folder is {Path.cwd()}")
+    raise InputError(f"no variable or file {name!r}; {hint}")
+
+
+def attachables(variables: Mapping[str, Any]) -> list[dict[str, str]]:
+    """`{"name", "kind"}` of the variables that can be attached, and of the files of the current folder."""
+    hidden = (ModuleType, type, BaseAgent, BaseTool, BaseToolset, BaseLlm)
+    listed = [
+        {"name": name, "kind": type(variables[name]).__name__}
+        for name in user_variables(variables)
+        if not isinstance(variables[name], hidden) and not callable(variables[name])
+    ]
+    files = sorted(file.name for file in Path().iterdir() if file.is_file() and file.name[0] != ".")
+    return [*listed, *({"name": name, "kind": "file"} for name in files)]
 
 
 def parts_of_attachment(attachment: Any) -> list[types.Part]:

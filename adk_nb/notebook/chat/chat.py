@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any, Self, Unpack
 
+from IPython.core.getipython import get_ipython
+
 from adk_nb import evaluation, sync
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
@@ -16,14 +18,15 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, chat_in_terminal, check_place
+from adk_nb.notebook.chat.attachments import parts_of_name
+from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, Reach, chat_in_terminal, check_place
 from adk_nb.notebook.chat.conversation import ChatState, Conversation, drop
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
 from adk_nb.notebook.chat.interrupts import HIDDEN_FIELD, find, in_doubt_message, with_edits
 from adk_nb.notebook.chat.past import PastTurn, Rewound, turns_of, typed_text
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.chat.turn import TurnRunner
-from adk_nb.notebook.chat.turn_options import AskOptions, Confirm, LentTool, turn_options
+from adk_nb.notebook.chat.turn_options import AskOptions, Confirm, LentTool, TurnOptions, turn_options
 from adk_nb.notebook.view.display import Show, checked_mode, in_a_kernel
 from adk_nb.notebook.view.plain_text import quoted
 from adk_nb.runners import Runner
@@ -195,7 +198,22 @@ class Chat:
         check_place(runner.show, height)
         if not in_a_kernel():
             return chat_in_terminal(self.ask)
-        return ChatBox(runner, self.session_id, height=height).open()
+        return ChatBox(runner, self.session_id, height=height, reach=self._reach()).open()
+
+    def _reach(self) -> Reach:
+        conversation, chats = self._conversation, dict[str, Self]()
+        variables = getattr(get_ipython(), "user_ns", {})
+
+        def turns(session: str) -> TurnRunner:
+            if session == conversation.session_id:
+                return self._runner
+            return chats.setdefault(session, self._in_session(session))._runner
+
+        def message(session: str, text: str, attached: Sequence[str]) -> tuple[TurnRunner, str, TurnOptions]:
+            parts = [part for name in attached for part in parts_of_name(name, variables)]
+            return turns(session), text, turn_options(attach=parts or None)
+
+        return Reach(sessions=lambda: sync.run(conversation.session_ids()), turns=turns, message=message, variables=variables)
 
     def map(self, data: Any, **options: Any) -> Any:
         """Ask the agent about each row of a table, each in a session of its own, as `evaluation.agent_map`.

@@ -233,10 +233,14 @@ class Conversation:
         """As `Chat.fork`; returns the name of the copy."""
         if (session := await self.loaded()) is None:
             raise InputError(f"session {self.session_id!r} has no messages yet; there is nothing to copy")
-        listed = await self.service.list_sessions(app_name=self.runner.app_name, user_id=self.user_id)
-        name = name or past.unused_name(self.session_id, {other.id for other in listed.sessions})
+        name = name or past.unused_name(self.session_id, await self.session_ids())
         await fork(session, self.service, self.runner.artifact_service, session_id=name, up_to_event_id=at)
         return name
+
+    async def session_ids(self) -> list[str]:
+        """Those of all sessions of the user, the newest first."""
+        listed = await self.service.list_sessions(app_name=self.runner.app_name, user_id=self.user_id)
+        return [other.id for other in sorted(listed.sessions, key=lambda other: -other.last_update_time)]
 
     def in_session(self, session_id: str) -> "Conversation":
         """The same agent, in another session of the user."""

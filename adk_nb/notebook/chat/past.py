@@ -60,6 +60,13 @@ def typed_text(message: types.Content) -> str:
     return next((part.text for part in message.parts or () if part.text), "")
 
 
+def with_text(message: types.Content, text: str) -> types.Content:
+    """The message with another text; its attachments stay."""
+    parts = list(message.parts or ())
+    at = next((number for number, part in enumerate(parts) if part.text), len(parts))
+    return types.Content(role="user", parts=[*parts[:at], types.Part(text=text), *parts[at + 1 :]])
+
+
 def turns_of(history: History) -> list[PastTurn]:
     """All turns of a session, oldest first."""
     return [

@@ -26,6 +26,7 @@ from adk_nb.notebook.chat.error_hints import (
     shorten_traceback,
     undo_hint,
 )
+from adk_nb.notebook.chat.followers import Follower, followers_of
 from adk_nb.notebook.chat.past import typed_text
 from adk_nb.notebook.chat.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.chat.turn_options import RelayedRequest, TurnOptions, notice_of, unused_tools_note
@@ -97,6 +98,8 @@ class TurnRunner:
         self.traces = Traces()
         self.listeners: set[Callable[[Event | None], None]] = set()
         """Get each event of every turn, whoever began it, and None at its end."""
+        self._followers: list[Follower] = []
+        """Those of the turn under way."""
         self.max_cost: float | None = None
         """Limit of the newest turn, also when it resumes after an answer. None: as `settings` has it."""
         self._relays = asyncio.Lock()
@@ -335,6 +338,9 @@ class TurnRunner:
             cards_elsewhere=desk.elsewhere(view),
         )
         view.begin(session, self.clicks_on(view), info)
+        self._followers = followers_of(conversation, view)
+        for follower in self._followers:
+            follower.turn_begins(view.place, session, self.stop)
         decided_views: list[RunView] = []
         try:
             await self._run_agent(turn, decided_views)
@@ -402,6 +408,9 @@ class TurnRunner:
     def _notify(self, event: Event | None) -> None:
         for listen in tuple(self.listeners):
             listen(event)
+        for follower in self._followers:
+            if event:
+                follower.turn_event(event)
 
     def _finish(self, turn: _Turn, status: Status, error: str | None = None) -> Reply:
         """The reply of a turn; its view stays open while a card can be answered."""
@@ -455,6 +464,9 @@ class TurnRunner:
         with view.end_lock():
             view.end(reply_view)
             desk.close_answered([view])
+        followers, self._followers = self._followers, []
+        for follower in followers:
+            follower.turn_ends(reply_view.status, reply_view.error)
         return reply
 
     # ---- cards and boxes

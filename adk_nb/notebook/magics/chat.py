@@ -1,24 +1,22 @@
 """`%chat`: ask an agent, or open a chat box."""
 
 import keyword
-import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-from adk_nb import sync, types
-from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest, did_you_mean
+from adk_nb import types
+from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import Location, parse
-from adk_nb.notebook.chat.attachments import parts_of, text_part
+from adk_nb.notebook.chat.attachments import parts_of_name, text_part
 from adk_nb.notebook.chat.chat import Chat, turn_runner
-from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, ask_for_approvals, chat_in_terminal, check_place
+from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, Reach, ask_for_approvals, chat_in_terminal, check_place
 from adk_nb.notebook.chat.reply import Reply
+from adk_nb.notebook.chat.turn import TurnRunner
 from adk_nb.notebook.chat.turn_options import TurnOptions, turn_options
 from adk_nb.notebook.last_error import last_error, not_recorded
 from adk_nb.notebook.magics import values
@@ -28,8 +26,6 @@ from adk_nb.notebook.magics.output import text as text_output
 from adk_nb.notebook.place import Mode, display_mode
 from adk_nb.notebook.registry import resolve
 from adk_nb.notebook.settings import Confirm
-from adk_nb.notebook.variables import user_variables
-from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import in_a_kernel
 from adk_nb.notebook.view.document import Note
 
@@ -148,8 +144,10 @@ class _Line:
                 return self.notebook.recipient_of(oldest.id, oldest.recipient, history)
         return None
 
-    def message(self, text: str) -> tuple[Chat, str, TurnOptions]:
+    def message(self, text: str, attached: Sequence[str] = ()) -> tuple[Chat, str, TurnOptions]:
         """The chat that gets a text, the text with the values of its variables, and its options.
+
+        `attached`: names of what goes with this text alone.
 
         Raises:
             UserError: The line, the agent or an attachment is wrong; nothing was sent.
@@ -165,8 +163,11 @@ class _Line:
             for note in template.notes:
                 display(text_output(Note(f"note: {note}")))
             text, parts = template.text, list(template.attachments)
-        for attached in args.attach or ():
-            parts += _attachment(notebook, attached)
+        for item in (*(args.attach or ()), *attached):
+            try:
+                parts += parts_of_name(item, notebook.variables)
+            except InputError as error:
+                raise InputError(f"{args.mark} --attach: {error}") from error
         if args.error:
             parts += text_part("the last error", last_error())
         choices: tuple[Confirm, ...] = ("yes", "no", "ask")
@@ -249,30 +250,23 @@ def _open_box(line: _Line) -> None:
     if not in_a_kernel():
         return chat_in_terminal(lambda text: _send(next_line, text))
 
-    async def send(text: str, box: ChatBoxView) -> Reply:
-        """Answer a message of the box."""
-        chat, text, options = await sync.blocking(partial(next_line.message, text), thread=True)
-        return await turn_runner(chat).send_in_box(text, box, options)
+    sessions = line.notebook.sessions
 
+    def message(session: str, text: str, attached: Sequence[str]) -> tuple[TurnRunner, str, TurnOptions]:
+        chat, text, options = replace(next_line, session=session).message(text, attached)
+        return turn_runner(chat), text, options
+
+    reach = Reach(
+        sessions=lambda: [*sessions.names[::-1], *sessions.opened],
+        turns=lambda session: message(session, "", ())[0],
+        message=message,
+        variables=line.notebook.variables,
+        opened=sessions.opened.add,
+    )
     line.announce_session()
-    line.notebook.sessions.opened.add(chat.session_id)
-    ChatBox(turn_runner(chat), chat.session_id, height=height, send=send).open()
+    sessions.opened.add(chat.session_id)
+    ChatBox(turn_runner(chat), chat.session_id, height=height, reach=reach).open()
     return None
-
-
-def _attachment(notebook: Notebook, name: str) -> list[types.Part]:
-    """The parts for a variable, or else for a file, of that name."""
-    if name in notebook.variables:
-        value = notebook.variables[name]
-        if isinstance(value, str) and not (len(value) < 1_000 and Path(value).is_file()):
-            return text_part(name, value)
-        return parts_of(value, name=name)
-    path = Path(os.path.expanduser(name))
-    if os.path.exists(os.path.expanduser(name)):
-        return parts_of(name)
-    files = [str(path.with_name(file.name)) for file in path.parent.glob("*")] if os.path.isdir(path.parent) else []
-    hint = did_you_mean(name, [*user_variables(notebook.variables), *files], f"the folder is {Path.cwd()}")
-    raise InputError(f"%chat --attach: no variable or file {name!r}; {hint}")
 
 
 # ---- the first word of a line: a name, a misspelt name, or text

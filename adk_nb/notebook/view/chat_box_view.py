@@ -1,22 +1,50 @@
 """The view of a chat box: one output for all its turns, and beside it the text that is saved in the notebook."""
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
-from typing import Any
+import logging
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
 
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.agents.base_agent import BaseAgent
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import display_mode
+from adk_nb.notebook.view.answers import Status
 from adk_nb.notebook.view.display import LiveRun, model_of
 from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.interrupt_text import Verdict
+from adk_nb.notebook.view.lanes import Lanes
+from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView, conversation_document, waiting_label
 from adk_nb.notebook.view.run_view import Clicks, RunView, TurnInfo
 from adk_nb.notebook.view.widget import STUB, LiveView, with_view
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime.interrupts import Interrupt
+from adk_nb.runtime.rewind import surviving
 from adk_nb.sessions.session import Session
+
+logger = logging.getLogger(__name__)
+
+
+_MAX_DESCRIPTION = 300
+_MOST_TOOLS = 3
+"""Tools that first messages are suggested for."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoxAsks:
+    """What a page can ask of a box. Called on the thread that receives it; None: the box cannot do it."""
+
+    send: Callable[[str, Sequence[str]], None]
+    """Send a text, with the names of what is attached."""
+    again: Callable[[str, str | None], None] | None = None
+    """Send the message of an event again in a copy of the session, or a text in its place."""
+    switch: Callable[[str], None] | None = None
+    """Show a session; empty: a new one."""
+    attachables: Callable[[str], None] | None = None
+    """List what can be attached, as the response to the request of that key."""
 
 
 class ChatBoxView(LiveRun):
@@ -28,7 +56,7 @@ class ChatBoxView(LiveRun):
         notice: As of `RunView`.
         schema_of: As of `RunRows`, for an interrupt of the agent.
         height: Of the log, in pixels.
-        on_ask: Called with a typed message, on the thread that receives it.
+        asks: What its page can ask for.
     """
 
     def __init__(
@@ -39,13 +67,32 @@ class ChatBoxView(LiveRun):
         schema_of: Callable[[BaseAgent, Interrupt], dict[str, Any] | None],
         *,
         height: int,
-        on_ask: Callable[[str], None],
+        asks: BoxAsks,
     ) -> None:
-        view = LiveView(f"{agent.name} ─ session {session}", {"height": height}, model_of(agent))
+        title = agent.name if asks.switch else f"{agent.name} ─ session {session}"
+        box = {
+            "height": height,
+            "agent": agent.name,
+            "description": one_line(agent.description, _MAX_DESCRIPTION),
+            "models": {member.name: model for member in (agent, *agent.members) if (model := model_of(member))},
+            "suggestions": suggestions(agent),
+            "forks": asks.again is not None,
+            "attaches": asks.attachables is not None,
+            "elsewhere": "",
+            "waiting": "",
+        }
+        view = LiveView(title, box, model_of(agent))
         super().__init__(agent, None, notice, lambda interrupt: schema_of(self._answering, interrupt), view)
         self.place = "in a chat box"
         self._answering, self._model = agent, model_of(agent)
-        self._on_ask = on_ask
+        self._session = session
+        self._asks = asks
+        self._conversations: dict[str, list[ReplyView]] = {}
+        """The turns of sessions that were shown before, by name."""
+        self.elsewhere = ""
+        """The cell that answers in the session now, as `cell [53]`; empty: this box, or nobody."""
+        self._stop_elsewhere: Callable[[], None] | None = None
+        self._notes = 0
         self._view_output: Any = None
         self._text_output: Any = None
         self._turns: list[ReplyView] = []
@@ -59,8 +106,8 @@ class ChatBoxView(LiveRun):
         self._status = "idle", ""
         """Shown now, with its text."""
 
-    def open(self, session: Session | None, clicks: Clicks, turn: TurnInfo) -> None:
-        """Display the box, with the session's earlier events."""
+    def open(self, session: Session | None, clicks: Clicks, turn: TurnInfo, names: Sequence[str] = ()) -> None:
+        """Display the box, with the session's earlier events. `names`: of the sessions to choose from."""
         self._clicks, self.turn = clicks, turn
         text = f"a chat box for {self.agent}; run this cell to talk in it"
         data: Any = bundle(document(Text(text, small=True)))
@@ -70,10 +117,107 @@ class ChatBoxView(LiveRun):
         with self._own_cell.displays_here():
             self._view_output = display(data, metadata=metadata, raw=True, display_id=True)
             self._text_output = display(STUB, raw=True, display_id=True)
+        self._show_session(session, names)
+
+    def _show_session(self, session: Session | None, names: Sequence[str]) -> None:
+        if names:
+            self._change_box(sessions={"current": self._session, "names": list(names)})
         self._open_rows({}, ())
         self._catch_up(session.events if session else [])
         self._push_notices()
         self._pause("idle", "ready")
+
+    def move_to(
+        self,
+        name: str,
+        session: Session | None,
+        clicks: Clicks,
+        turn: TurnInfo,
+        names: Sequence[str],
+        before: str | None = None,
+    ) -> None:
+        """Show another session in place of this one.
+
+        Args:
+            name: Of the session.
+            session: Its events.
+            clicks: The callbacks of its turns.
+            turn: Of the session.
+            names: Of all sessions.
+            before: The session is a copy of the one that is shown, and ends before the turn of this event.
+        """
+        self._conversations[self._session] = turns = self._turns
+        if before is None:
+            self._turns = self._conversations.get(name, [])
+        else:
+            ends = [number for number, each in enumerate(turns) if before in {event.id for event in each.events}]
+            self._turns = turns[: ends[0] if ends else len(turns)]
+        self._session, self._clicks, self.turn = name, clicks, turn
+        self._clear()
+        self._show_session(session, names)
+        self._save_text()
+
+    def _clear(self) -> None:
+        """Take all rows and cards out of the view."""
+        self._view.push({"op": "clear"})
+        self._seen_ids, self._old_cards, self._cards = set(), {}, set()
+        self._lanes = Lanes()
+        self.question, self._continues = None, False
+        self._previous_question = None, False
+
+    def _change_box(self, **fields: Any) -> None:
+        self._view.push({"op": "box", "box": fields})
+
+    def add_note(self, text: str) -> None:
+        """Show a line of the notebook between the turns."""
+        self._notes += 1
+        row = {"id": f"note{self._notes}", "author": "notebook", "kind": "marker", "text": text}
+        self._view.push({"op": "append", "row": row})
+
+    def wait_for(self, what: str) -> None:
+        """Say what the message waits for that was sent last; empty: for nothing any more."""
+        self._change_box(waiting=what)
+
+    def show_attachables(self, key: str, listed: list[dict[str, str]]) -> None:
+        """Answer the page that asked for them."""
+        self._view.push({"op": "panel", "name": "attachables", "id": key, "data": listed})
+
+    # ---- turns of other cells
+
+    def turn_begins(self, place: str, session: Session | None, stop: Callable[[], None]) -> None:
+        """Follow a turn of a cell. The arguments are those of `Follower.turn_begins`."""
+        words = place.removeprefix("in ")
+        self.elsewhere = f"cell {words}" if words.startswith("[") else "another cell"
+        self._stop_elsewhere = stop
+        self._catch_up(session.events if session else [])
+        self._change_box(elsewhere=self.elsewhere)
+        self._set_status("running", f"answering in {self.elsewhere}")
+
+    def turn_event(self, event: Event) -> None:
+        """Show an event of that turn; its cards are in its own view."""
+        if event.id in self._seen_ids:
+            return
+        if not event.partial:
+            self._seen_ids.add(event.id)
+        self._is_catching_up = True
+        try:
+            self._show(event)
+        except Exception:  # an event that cannot be drawn does not fail the run
+            logger.exception("event %s of %s cannot be shown", event.id, event.author)
+        self._is_catching_up = False
+
+    def turn_ends(self, status: Status, error: str | None) -> None:
+        """Say how it has ended."""
+        place, self.elsewhere, self._stop_elsewhere = self.elsewhere, "", None
+        if error:
+            self._refusal_count += 1
+            row = {"id": f"refused{self._refusal_count}", "author": "notebook", "kind": "error", "text": error}
+            self._view.push({"op": "append", "row": row})
+        self._push(self._lanes.end(status))
+        self._change_box(elsewhere="")
+        self._pause(*_STATUS_ELSEWHERE.get(status, ("idle", "ready")))
+        if status == "pending":
+            self._pause("pending", f"waiting for you in {place}")
 
     def set_question(self, question: str) -> None:
         """Set the question of the turn that begins next."""
@@ -180,13 +324,19 @@ class ChatBoxView(LiveRun):
 
     def _catch_up(self, events: Iterable[Event]) -> None:
         """Show events from outside this box; cards only where they can be answered here."""
+        stored = list(events)
+        if self._seen_ids and any(each.actions.rewind_before_invocation_id for each in self._unseen(stored)):
+            self._clear()  # turns that are shown were undone
+            self._open_rows({}, ())
         self._is_catching_up = True
-        for event in events:
-            if event.id not in self._seen_ids:
-                self._seen_ids.add(event.id)
-                self._show(event)
+        for event in self._unseen(surviving(stored)):
+            self._show(event)
+        self._seen_ids.update(event.id for event in stored)
         self._push(self._lanes.end("done"))  # agents of earlier turns are done
         self._is_catching_up = False
+
+    def _unseen(self, events: Sequence[Event]) -> list[Event]:
+        return [event for event in events if event.id not in self._seen_ids]
 
     def _push(self, ops: Iterable[dict[str, Any]]) -> None:
         if not self._is_catching_up:
@@ -206,7 +356,32 @@ class ChatBoxView(LiveRun):
         """Do nothing: a conversation stays unfolded."""
 
     def _message_received(self, message: dict[str, Any]) -> None:
-        if message["kind"] == "ask":
-            self._on_ask(message["text"])
-        else:
+        kind, asks = message["kind"], self._asks
+        if kind == "ask":
+            asks.send(message["text"], message["attach"])
+        elif kind == "again" and asks.again:
+            asks.again(message["event"], message["text"])
+        elif kind == "session" and asks.switch:
+            asks.switch(message["name"])
+        elif kind == "need" and message["what"] == "attachables" and asks.attachables:
+            asks.attachables(message["id"])
+        elif kind == "stop" and self._stop_elsewhere:
+            self._stop_elsewhere()
+        elif kind not in ("again", "session"):
             super()._message_received(message)
+
+
+_STATUS_ELSEWHERE = {"done": ("done", "done"), "cancelled": ("cancelled", "stopped"), "error": ("error", "")}
+
+
+def suggestions(agent: BaseAgent) -> list[str]:
+    """First messages to an agent, by the tools that it and its members have; `…` stands for what is to be typed."""
+    members = [member for member in (agent, *agent.members) if isinstance(member, LlmAgent)]
+    tools = {tool.name: tool for member in members for tool in member.tools_now()}
+    texts = ["What can you do?"]
+    for name, tool in list(tools.items())[:_MOST_TOOLS]:
+        declared = tool.function_declaration
+        schema = cast(dict[str, Any] | None, declared and declared.parameters_json_schema)
+        takes = bool(schema and schema.get("properties"))
+        texts.append(f"Use {name} for …" if takes else f"Use {name}")
+    return texts

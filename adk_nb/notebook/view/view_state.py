@@ -11,6 +11,8 @@ Json = dict[str, Any]
 
 MAX_ROWS = 1000
 """Rows a view keeps; older ones are only counted."""
+MAX_ROWS_OF_BOX = 4 * MAX_ROWS
+"""Rows that a chat box keeps, which has many turns."""
 
 _ROW: Json = {
     "author": "",
@@ -73,7 +75,9 @@ class ViewState:
         self.own_id = own_id
         """The model id by which outputs refer to the view."""
         self.box = box
-        """`{"height"}` of a chat box, in pixels. None: the view is of one run."""
+        """Of a chat box: its `height` in pixels, and what is told of its agent and its sessions. None: the view is of
+        one run.
+        """
         self._status: Json = {"status": "idle", "text": ""}
         self._ran = 0.0
         """Seconds of work before the current status, without pauses."""
@@ -198,7 +202,7 @@ def is_op(name: str) -> bool:
 def _append(view: ViewState, op: Json) -> Json:
     row = {**_ROW, **op["row"]}
     view.rows[row["id"]] = row
-    while len(view.rows) > MAX_ROWS:
+    while len(view.rows) > (MAX_ROWS_OF_BOX if view.box else MAX_ROWS):
         oldest = next(iter(view.rows))
         del view.rows[oldest]
         view.streams.pop(oldest, None)
@@ -289,7 +293,23 @@ def _mark(view: ViewState, op: Json) -> Json:
     return op
 
 
+def _clear(view: ViewState, op: Json) -> Json:
+    for content in (view.rows, view.cards, view._cards_on_page, view.streams, view.lanes, view.marks, view.artifacts):  # pyright: ignore[reportPrivateUsage]
+        content.clear()
+    view._state.clear()  # pyright: ignore[reportPrivateUsage]
+    view.earlier, view.drawing, view.answer, view.notice = 0, None, None, ""
+    view.usage = {"text": "", "title": "", "tokens": 0}
+    return op
+
+
+def _box(view: ViewState, op: Json) -> Json:
+    view.box = {**(view.box or {}), **op["box"]}
+    return op
+
+
 _OPS: dict[str, Op] = {
+    "clear": _clear,
+    "box": _box,
     "append": _append,
     "text": _text,
     "patch": _patch,

@@ -28,6 +28,7 @@ VIEW_MIME = "application/vnd.jupyter.widget-view+json"
 
 
 _FIELDS = {"need": ("what", "id"), "rerun": ("event",), "state": ("key", "text")}
+_FIELDS_OF_BOX = {"again": ("event", "text"), "session": ("name",)}
 
 
 class _Page:
@@ -47,11 +48,12 @@ def request_of(message: Json) -> Json | None:
     """The request in a page's message, checked.
 
     Returns:
-        `{"kind": "need", "what", "id"}`, `{"kind": "rerun", "event"}` or `{"kind": "state", "key", "text"}` (`text`
-        None: remove the key); None for anything else.
+        `{"kind": "need", "what", "id"}`, `{"kind": "rerun", "event"}`, `{"kind": "state", "key", "text"}` (`text`
+        None: remove the key), and in a chat box `{"kind": "again", "event", "text"}` (`text` None: the same) or
+        `{"kind": "session", "name"}`; None for anything else.
     """
     # Untrusted: any script on the page can send messages of a widget.
-    fields = _FIELDS.get(str(message.get("kind")))
+    fields = (_FIELDS | _FIELDS_OF_BOX).get(str(message.get("kind")))
     if fields is None:
         return None
     request = {name: message.get(name) for name in fields}
@@ -271,8 +273,9 @@ class LiveView(anywidget.AnyWidget):
                 merged into the earlier marks), `{"op": "lane",
                 "lane": {"id", "name", "label", "state"}}` (an agent of several that work at once; the `lane` of a row
                 is such an id), `{"op": "artifact", "artifact": {"id", ...}}` (as `results.artifact`, replacing the one
-                with that id), `{"op": "offers", "what"}` (requests that the page may send), `{"op": "answer",
-                "answer": {"question", "members", "who", "html", "pages"}}` (of a run that is over), `{"op": "panel",
+                with that id), `{"op": "offers", "what"}` (requests that the page may send), `{"op": "clear"}` (of a
+                chat box, which shows another session), `{"op": "box", "box"}` (fields of a chat box, merged into the
+                earlier ones), `{"op": "answer", "answer": {"question", "members", "who", "html", "pages"}}` (of a run that is over), `{"op": "panel",
                 "name", "id", "data"}` (the response to a page's request; snapshots leave it out).
 
         Raises:
@@ -317,7 +320,8 @@ class LiveView(anywidget.AnyWidget):
         Args:
             listener: Called on any thread, where prints and displays are lost, so it should only schedule work. It
                 gets `{"kind": "answer", "id", "value"}`, once per card however often it is clicked (see `answer_of`),
-                `{"kind": "stop"}`, what `request_of` returns, or, in a chat box, `{"kind": "ask", "text"}`.
+                `{"kind": "stop"}`, what `request_of` returns, or, in a chat box, `{"kind": "ask", "text",
+                "attach"}` (names of files and variables).
         """
         self._listeners.append(listener)
 
@@ -389,6 +393,8 @@ class LiveView(anywidget.AnyWidget):
         elif kind == "page":
             # From a page, and thus from any script in it: only `True` counts.
             set_page(keeps_out=message.get("stays") is True)
+        elif kind in _FIELDS_OF_BOX and not self._state.box:
+            return
         elif request := request_of(message):
             card = self._state.cards.get(request["id"]) if request.get("what") == "call" else None
             if card is None:
@@ -397,7 +403,9 @@ class LiveView(anywidget.AnyWidget):
                 whole = {**editable_call(card), "texts": full_values(card), "alike": full_alike_values(card)}
                 self.push({"op": "panel", "name": "call", "id": card["id"], "data": whole})
         elif kind == "ask" and self._state.box and str(message.get("text") or "").strip():
-            self._notify({"kind": "ask", "text": str(message["text"])})
+            attached = message.get("attach")
+            names = [str(name) for name in attached] if isinstance(attached, list) else []
+            self._notify({"kind": "ask", "text": str(message["text"]), "attach": names})
 
     def _answer(self, message: Json) -> None:
         with self._sending:

@@ -222,7 +222,7 @@ class NotebookRunner(Runner):
                 return
             if not (box.one_at_a_time.locked() or runner.desk.asks_in(box.shown)):
                 del self._boxes[name]
-                box.shown.remove()
+                box.remove()
 
 
 async def _until_answered(

@@ -28,10 +28,12 @@ export class Events {
   /**
    * @param {Store} store
    * @param {View} view
+   * @param {(id: string) => boolean} [includes] True for the ids of the rows of this log; all without it.
    */
-  constructor(store, view) {
+  constructor(store, view, includes = () => true) {
     this.store = store;
     this.view = view;
+    this.includes = includes;
     /** @type {Map<string, Drawn>} */
     this.nodes = new Map();
     /** @type {Set<string>} */
@@ -104,7 +106,7 @@ export class Events {
     const { node, store } = this;
     const follows = !this.reading && node.scrollHeight - node.scrollTop - node.clientHeight < 24;
     this.reading = false;
-    for (const id of this.dirty) this.paintRow(store.rows.get(id), id);
+    for (const id of this.dirty) if (this.includes(id)) this.paintRow(store.rows.get(id), id);
     this.dirty.clear();
     this.forget();
     node.toggleAttribute("data-long", this.nodes.size > 50);

@@ -1,5 +1,6 @@
 // The view's code: open a run, and show it in each place where the notebook displays its output.
 
+import { watchCells } from "./busy_cell.js";
 import { keptOutOfTheFile } from "./keep.js";
 import { putBack } from "./missed.js";
 import { showPage } from "./page.js";
@@ -25,6 +26,7 @@ export function open(model, early = []) {
   /** @type {Set<View>} */
   const views = new Set();
   putBack(store.own_id, model.widget_manager);
+  if (store.box) watchCells(model.widget_manager);
   return {
     /** @param {HTMLElement} host */
     show(host) {

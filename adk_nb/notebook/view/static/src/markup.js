@@ -79,7 +79,7 @@ export function markup(html, manager) {
  * @param {HTMLElement} node
  * @param {any} manager
  */
-function drawFormulas(node, manager) {
+export function drawFormulas(node, manager) {
   if (!/\\[([]/.test(node.textContent)) return;
   (manager?.rendermime ?? manager?._rendermime)?.latexTypesetter?.typeset(node);
 }
@@ -96,7 +96,7 @@ export class Growing {
     this.node = el("div", "growing", this.complete, this.tail);
   }
 
-  /** @param {Row} row */
+  /** @param {Pick<Row, "html" | "tail">} text */
   paint({ html, tail }) {
     if (html !== null && html.length > this.length) {
       const added = document.createElement("div");

@@ -2,7 +2,7 @@
 
 /** @import { Row } from "./types" */
 
-/** @param {Row} row */
+/** @param {Pick<Row, "author">} row */
 export const authorOf = (row) => (row.author === "user" ? "you" : row.author);
 
 /** @param {Row} row */

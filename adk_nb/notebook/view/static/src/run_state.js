@@ -3,13 +3,14 @@
 /** @import { Artifact, Card, Lane, Op, Row, Snapshot, StateEntry, Status } from "./types" */
 
 export const MAX_ROWS = 1000;
+const MAX_ROWS_OF_BOX = 4 * MAX_ROWS;
 
 export class RunState {
   constructor() {
     this.title = "";
     this.modelName = "";
     this.own_id = "";
-    /** @type {{height: number} | null} */
+    /** @type {Snapshot["box"]} */
     this.box = null;
     this.seq = 0;
     /** @type {Status} */
@@ -106,7 +107,7 @@ const OPS = {
   append(run, { row }) {
     run.rows.set(row.id, { ...row });
     for (const id of run.rows.keys()) {
-      if (run.rows.size <= MAX_ROWS) break;
+      if (run.rows.size <= (run.box ? MAX_ROWS_OF_BOX : MAX_ROWS)) break;
       run.rows.delete(id);
       run.earlier += 1;
     }
@@ -128,6 +129,21 @@ const OPS = {
   status(run, { status, text = "", seconds = 0 }) {
     run.status = { status, text, seconds };
     if (status !== "running") for (const row of run.rows.values()) row.streaming = false;
+  },
+  clear(run) {
+    for (const content of [run.rows, run.cards, run.lanes, run.artifacts, run.last]) content.clear();
+    Object.assign(run, {
+      notice: "",
+      usage: { text: "" },
+      earlier: 0,
+      state: [],
+      drawing: null,
+      marks: {},
+      answer: null,
+    });
+  },
+  box(run, { box }) {
+    run.box = run.box && { ...run.box, ...box };
   },
   usage(run, { text, title = "", tokens = 0 }) {
     run.usage = { text, title, tokens };

@@ -1,7 +1,10 @@
 // A finished run is folded to its answer, and a button with counts that shows the rest.
 
 import { isDecided } from "./cards.js";
-import { button, el, foldable, put } from "./elements.js";
+import { dressCode } from "./chat/code.js";
+import { Steps } from "./chat/steps.js";
+import { isStep, stepOf } from "./chat_turns.js";
+import { button, copyButton, el, foldable, put } from "./elements.js";
 import { sourceOf } from "./keep.js";
 import { isolated, resultPieces, markup } from "./markup.js";
 import { clock, count } from "./words.js";
@@ -24,8 +27,11 @@ export class Summary {
     this.chosen = null;
     /** @type {Answer | null} */
     this.drawn = null;
+    this.steps = new Steps((change) => change());
     this.words = el("div", "summary");
     this.node = el("div", "over", this.words);
+    this.copy = copyButton("Copy", () => this.source);
+    this.copy.classList.add("adknb-quiet");
     this.button = button("", "small fold", () => {
       this.chosen = !this.folded;
       if (!this.folded) view.events.toTop();
@@ -50,11 +56,16 @@ export class Summary {
     const { answer, usage } = this.store;
     this.button.hidden = !this.isOver;
     this.button.textContent = `${this.folded ? "▸" : "▾"} ${this.line}`;
+    this.copy.hidden = !this.folded || !this.source;
     this.button.title = usage.text;
     this.button.setAttribute("aria-expanded", String(!this.folded));
     if (answer && this.folded && this.drawn !== answer) {
       this.drawn = answer;
-      put(this.words, this.question(answer), ...this.members(answer), this.answer(answer), this.failures());
+      const said = [this.question(answer), ...this.members(answer), this.answer(answer)].filter((part) => part !== null);
+      const steps = [...this.store.rows.values()].filter(isStep).map(stepOf);
+      const called = said.length > 0 && steps.some((step) => step.kind === "call");
+      put(this.words, ...said, this.failures(), called ? this.steps.node : null);
+      this.steps.paint(steps, false);
     }
     this.#paintGraph();
     this.node.hidden = !this.folded || !(this.words.hasChildNodes() || this.hasGraph);
@@ -80,12 +91,17 @@ export class Summary {
     return el("ul", "failed-calls", ...shown.map((line) => el("li", "", line)));
   }
 
-  /** `1 tool call · 0.6 s · 300 tokens` */
+  /** The answer as it was written. */
+  get source() {
+    return [...this.store.rows.values()].findLast((row) => row.kind === "text" && row.text)?.text ?? "";
+  }
+
+  /** `Details · 0.6 s · 300 tokens` */
   get line() {
     const { rows, earlier, status, usage } = this.store;
-    const calls = [...rows.values()].filter((row) => row.kind === "call").length;
     const parts = [
-      calls ? count(calls, "tool call") : count(rows.size + earlier, "event"),
+      "Details",
+      [...rows.values()].some((row) => row.kind === "call") ? "" : count(rows.size + earlier, "event"),
       status.seconds ? seconds(status.seconds) : "",
       usage.tokens ? count(usage.tokens, "token") : "",
     ];
@@ -99,14 +115,12 @@ export class Summary {
    */
   question({ question }) {
     if (!question || isIn(sourceOf(this.store.manager, this.store.own_id), question)) return null;
-    return el("div", "asked", el("span", "author", "you"), foldable(el("div", "text", question)));
+    return el("div", "asked talk-question", el("div", "talk-mine", foldable(el("div", "text", question))));
   }
 
   /** @param {Answer} answer */
   members({ members = [] }) {
-    return members.map(({ who, text }) =>
-      el("div", "asked member", el("span", "author", who), el("div", "text", text)),
-    );
+    return members.map(({ who, text }) => el("div", "member", el("span", "author", who), el("div", "text", text)));
   }
 
   /** @param {Answer} answer */
@@ -116,10 +130,9 @@ export class Summary {
     const looked = resultPieces(shown);
     text.append(...(pages ?? []).map((page) => isolated(page)), ...(looked ? [looked] : []));
     if (!text.hasChildNodes()) return null; // the answer is in another cell
-    const author = who === this.store.title ? null : el("span", "author", who); // the head of the view has its name
-    const node = el("div", "answered", author, foldable(text));
-    node.toggleAttribute("data-bare", !author);
-    return node;
+    dressCode(text, this.source, true);
+    const author = who === this.store.title ? null : el("div", "talk-head", el("b", "author", who)); // the head has it
+    return el("div", "answered", author, el("div", "talk-text", foldable(text)));
   }
 }
 

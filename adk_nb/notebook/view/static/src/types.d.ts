@@ -191,7 +191,7 @@ export interface Snapshot {
   /** Name of the model that answers; empty for a team. */
   model?: string;
   own_id: string;
-  box: { height: number } | null;
+  box: Box | null;
   status: Status;
   notice: string;
   notices: { text: string; label: string; folded: boolean }[];
@@ -206,6 +206,26 @@ export interface Snapshot {
   artifacts?: Artifact[];
   offers: string[];
   answer: Answer | null;
+}
+
+/** What a chat box has beside a run: see chat_box_view.py. */
+export interface Box {
+  height: number;
+  agent?: string;
+  description?: string;
+  /** Name of an agent -> its model. */
+  models?: Record<string, string>;
+  suggestions?: string[];
+  /** The names that can be chosen, and the current one. */
+  sessions?: { current: string; names: string[] };
+  /** Messages can be sent again, in a copy of the session. */
+  forks?: boolean;
+  /** Files and variables can be attached. */
+  attaches?: boolean;
+  /** The cell that answers in the session now, as `cell [53]`; empty: the box itself, or nobody. */
+  elsewhere?: string;
+  /** What a message of the box waits for. */
+  waiting?: string;
 }
 
 /** A change of the run; its fields depend on `op`: see LiveView.push. */

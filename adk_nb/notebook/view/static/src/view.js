@@ -36,11 +36,7 @@ export class View {
     this.title = el("span", "title");
     this.model = el("span", "model dim");
     this.status = el("span", "status");
-    this.stop = button("Stop", "stop", () => {
-      this.stopping = true;
-      store.send({ kind: "stop" });
-      this.repaint();
-    });
+    this.stop = button("Stop", "stop", () => this.stopNow());
     this.notice = new Notice(store);
     this.lanes = new Lanes(store);
     this.picture = new Picture(store);
@@ -58,8 +54,9 @@ export class View {
     this.log = this.tabs.panels[0];
     this.tools = new LogTools(store, this);
     this.summary = new Summary(store, this);
-    this.bar = el("div", "bar", this.summary.button, this.tabs.node, this.tools.node);
-    this.composer = store.box ? new ChatBox(store, this) : null;
+    this.bar = el("div", "bar", this.summary.copy, this.summary.button, this.tabs.node, this.tools.node);
+    this.panelsShown = !store.box; // a box shows its conversation in their place
+    this.chatBox = store.box ? new ChatBox(store, this) : null;
     this.announcer = new Announcer(store);
     this.root = this.#frame();
     this.keys = new Keys(this);
@@ -78,7 +75,7 @@ export class View {
       this.notice.chips,
       el("span", "gap"),
       this.status,
-      this.stop,
+      this.chatBox ? this.chatBox.head : this.stop,
     );
     for (const part of [head, this.bar]) part.addEventListener("keydown", (event) => event.stopPropagation());
     const panels = this.tabs.panels.map(({ node }) => node);
@@ -89,10 +86,10 @@ export class View {
       this.bar,
       this.lanes.node,
       ...panels,
-      cards,
-      this.composer?.node,
+      this.chatBox?.node ?? cards,
       this.foot,
     ];
+    this.chatBox?.chat.slot.append(cards);
     const root = el("div", "view", head, this.notice.node, ...parts, this.liveText, this.announcer.node);
     if (this.store.box) {
       root.dataset.box = "";
@@ -103,6 +100,7 @@ export class View {
 
   reset() {
     this.events.reset();
+    this.chatBox?.reset();
     this.missed.ask();
     this.stale = true;
     this.schedule();
@@ -114,7 +112,7 @@ export class View {
     this.announcer.touch(op);
     this.missed.touch(op);
     if (op.op === "status") this.stopping = false;
-    this.composer?.touch(op);
+    this.chatBox?.touch(op);
     if (op.op === "panel") this.stale = true;
     for (const part of [this.tabs.current, this.tools]) part.touch?.(op);
     if (this.log.node.hidden || (op.op !== "append" && op.op !== "text")) this.stale = true;
@@ -130,11 +128,12 @@ export class View {
 
   paint() {
     this.placed ||= this.box.isConnected;
-    const follow = this.events.paint();
+    const follow = this.panelsShown ? this.events.paint() : () => {};
     this.lanes.paint();
     if (this.stale) this.paintFrame();
+    else this.chatBox?.paint();
     this.stale = false;
-    this.lanes.node.hidden ||= this.summary.folded;
+    this.lanes.node.hidden ||= this.summary.folded || !this.panelsShown;
     this.tools.paint(this.events.words ? this.events.matches().length : null, this.summary.folded);
     follow();
   }
@@ -152,17 +151,18 @@ export class View {
     const { folded } = this.summary;
     this.foot.textContent = store.usage.text;
     this.foot.title = store.usage.title ?? "";
-    this.foot.hidden = !store.usage.text || folded;
+    const closed = folded || !this.panelsShown;
+    this.foot.hidden = !store.usage.text || closed;
     const empty = !(store.rows.size || store.state.length || store.drawing);
-    this.bar.hidden = empty;
+    this.bar.hidden = empty || !this.panelsShown;
     this.bar.toggleAttribute("data-folded", folded);
-    if (folded || empty) for (const panel of this.tabs.panels) panel.node.hidden = true;
+    if (closed || empty) for (const panel of this.tabs.panels) panel.node.hidden = true;
     this.tabs.node.hidden ||= folded;
     this.picture.paint();
     this.state.paint();
-    if (!folded && !empty) this.tabs.current.paint();
+    if (!closed && !empty) this.tabs.current.paint();
     this.cards.paint();
-    this.composer?.paint();
+    this.chatBox?.paint();
   }
 
   #paintStatus() {
@@ -184,6 +184,25 @@ export class View {
     if (this.store.status.status !== "running" || !this.box.isConnected) return;
     this.#paintStatus();
     this.events.tick();
+    this.chatBox?.tick();
+  }
+
+  // Stop the run.
+  stopNow() {
+    this.stopping = true;
+    this.store.send({ kind: "stop" });
+    this.repaint();
+  }
+
+  /**
+   * Show the panels of a box, or its conversation.
+   *
+   * @param {boolean} shown
+   */
+  showPanels(shown) {
+    this.panelsShown = shown;
+    this.root.toggleAttribute("data-panels", shown);
+    this.repaint();
   }
 
   // Paint everything with the next animation frame.
@@ -198,6 +217,7 @@ export class View {
    * @param {string} id
    */
   showEvent(id) {
+    if (!this.panelsShown) this.showPanels(true);
     this.tabs.select(this.log);
     this.events.reveal(id);
   }
@@ -231,6 +251,7 @@ export class View {
     cancelAnimationFrame(this.frame);
     clearInterval(this.ticking);
     this.cards.steady.stop();
+    this.chatBox?.remove();
     for (const panel of this.tabs.panels) panel.closed();
     this.store.views.delete(this);
     this.box.remove();
