@@ -341,6 +341,19 @@ class Page:
             (row) => ['.adknb-author', '.adknb-what'].map((part) => row.querySelector(part).innerText.trim()))"""
         return [(author, text) for author, text in self.js(script)]
 
+    def talk(self) -> list[tuple[str, str]]:
+        """Who says what in a chat box, in order; `you` for messages, the name as it stands above the bubble else."""
+        script = """
+            let who = "";
+            return [...document.querySelectorAll('.adknb-talk-mine, .adknb-talk-part')].map((node) => {
+                const mine = node.matches('.adknb-talk-mine, [data-kind="mine"]');
+                const name = node.querySelector('.adknb-talk-head:not([hidden]) b')?.innerText;
+                if (!mine && name) who = name;
+                const text = node.querySelector('.adknb-talk-text') ?? node;
+                return [mine ? name ?? 'you' : who, text.hidden ? '' : text.innerText.trim()];
+            });"""
+        return [(who, text) for who, text in self.js(script)]
+
     def state(self) -> list[str]:
         """The lines of the state pane, such as `~ calls 1 → 2`."""
         script = """return [...document.querySelectorAll('.adknb-state .adknb-entry')].map((entry) =>

@@ -33,22 +33,22 @@ def test_a_conversation_is_held_in_one_output_and_kept(lab: Lab):
 
     say.send_keys("Please pay me back.", Keys.SHIFT, Keys.ENTER, Keys.NULL, "Order A17.", Keys.ENTER)
     page.wait(".adknb-card", "asks to call")
-    assert page.rows()[0] == ("you", "Please pay me back.\nOrder A17.")
+    assert page.talk()[0] == ("you", "Please pay me back.\nOrder A17.")
     say.send_keys("And more", Keys.ENTER)  # is kept until the card is answered
     assert page.wait(".adknb-hint-line").text.startswith("Answer the card")
     page.button("Approve").click()
-    page.until(lambda: ("payer", "All settled.") in page.rows(), "the answer")
+    page.until(lambda: ("payer", "All settled.") in page.talk(), "the answer")
 
     say.send_keys(" now?", Keys.ENTER)
     page.wait(".adknb-card[data-kind='error']", "the service is down")
     page.button("Retry").click()
-    page.until(lambda: ("payer", "I am back.") in page.rows(), "the second try")
+    page.until(lambda: ("payer", "I am back.") in page.talk(), "the second try")
     page.run_cell(3)
     assert page.text(3) == "'done'"
 
     page.run_cell(4)
     page.wait(".adknb-say").send_keys("Speak.", Keys.ENTER)
-    page.until(lambda: "word5 " in page.rows()[-1][1], "some words")
+    page.until(lambda: "word5 " in page.talk()[-1][1], "some words")
     page.button("Stop").click()
     page.wait(".adknb-status", "stopped")
     page.run_cell(5)
@@ -61,9 +61,9 @@ def test_a_conversation_is_held_in_one_output_and_kept(lab: Lab):
     for text in ("Order A17.", "approves refund by a click", "paid 250.0 for A17", "I am back.", "Stopped."):
         assert text in stored_data["text/html"], text
     page.reload()
-    page.until(lambda: ("payer", "I am back.") in page.rows(), "the same conversation")
+    page.until(lambda: ("payer", "I am back.") in page.talk(), "the same conversation")
     page.wait(".adknb-say").send_keys("Still there?", Keys.ENTER)
-    page.until(lambda: ("you", "Still there?") in page.rows(), "what is said after that")
+    page.until(lambda: ("you", "Still there?") in page.talk(), "what is said after that")
     page.button("Stop").click()
     page.js("await panel.sessionContext.session.kernel.restart()")
     page.wait(".adknb-hint-line", "The kernel is gone: run the cell again.")

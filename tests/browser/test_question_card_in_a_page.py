@@ -232,14 +232,14 @@ def test_a_chat_box_takes_the_answer_on_the_card_and_below(lab: Lab):
 
     composer = page.wait(".adknb-composer .adknb-say")
     composer.send_keys("A17", Keys.ENTER)
-    page.until(lambda: ("you", "A17") in page.rows(), "the answer in the log")
+    page.until(lambda: ("you", "A17") in page.talk(), "the answer in the log")
     page.cards_are_on()
     page.wait(".adknb-card[data-state='asked'] textarea").send_keys("too late", Keys.ENTER)
-    page.until(lambda: ("clerk", "And then?") in page.rows(), "the end")
+    page.until(lambda: ("clerk", "And then?") in page.talk(), "the end")
 
     page.run_cell(4)
     assert json.loads(page.text(4)) == [{"result": "A17"}, {"result": "too late"}]
-    assert [text for _, text in page.rows() if any(name in text for name in INTERNAL)] == []
+    assert [text for _, text in page.talk() if any(name in text for name in INTERNAL)] == []
 
 
 @pytest.mark.browser_all

@@ -50,7 +50,7 @@ def test_chats_over_http_are_shown_and_approved_in_the_cell_of_the_server(lab: L
         page.screenshot("serve-card")
         assert ask(client, "And now?").status_code == 409
         page.button("Approve").click()
-        page.until(lambda: ("payer", "All settled.") in page.rows(), "the answer after the approval")
+        page.until(lambda: ("payer", "All settled.") in page.talk(), "the answer after the approval")
         events = client.get("/apps/payer/users/user/sessions/web").json()["events"]
         assert events[-1]["content"]["parts"][0]["text"] == "All **settled**."
         page.screenshot("serve-light")

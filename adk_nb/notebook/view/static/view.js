@@ -2,44 +2,44 @@ var Rt=new WeakMap;function de(i){let t=i?.context?.sessionContext;if(!t?.iopubM
 count:0};Rt.set(t,e),t.iopubMessage.connect((s,n)=>{let{header:r,parent_header:a,content:h}=n;r.msg_type==="execute_inpu\
 t"?Object.assign(e,{busy:!0,count:h.execution_count}):r.msg_type==="status"&&a?.msg_type==="execute_request"&&(e.busy=h.
 execution_state==="busy"&&e.busy)})}function ce(i){let t=i?.context?.sessionContext,e=t?Rt.get(t):void 0;return e?.busy&&
-e.count?`cell [${e.count}]`:t?.session?.kernel?.status==="busy"?"another cell":""}var $="application/vnd.jupyter.widget-view+json",G=i=>i.metadata?.[$]?.adk_nb,qt="<p><em>This notebook is not trusted, s\
+e.count?`cell [${e.count}]`:t?.session?.kernel?.status==="busy"?"another cell":""}var $="application/vnd.jupyter.widget-view+json",V=i=>i.metadata?.[$]?.adk_nb,qt="<p><em>This notebook is not trusted, s\
 o the live view is not drawn here. Run <code>%confirm</code> to get its card in a new cell, or run the command “Trust No\
-tebook”.</em></p>";function ze(i){let t=G(i);if(!t)return i;let{[$]:e,...s}=i.data;typeof s["text/html"]=="string"&&(s["\
+tebook”.</em></p>";function Ge(i){let t=V(i);if(!t)return i;let{[$]:e,...s}=i.data;typeof s["text/html"]=="string"&&(s["\
 text/html"]=s["text/html"].replace(qt,""));let{[$]:n,...r}=i.metadata;return t==="run"&&e&&(r.adk_nb={view:e.model_id}),
-{...i,data:s,metadata:r}}function _(i){let t=i?.context?.model;return typeof t?.toJSON=="function"&&!t.collaborative?t:null}
-function tt(i,t){for(let e of _(i)?.cells??[])for(let s=0;s<(e.outputs?.length??0);s+=1)if(e.outputs.get(s).data?.[$]?.model_id===
-t)return String(e.sharedModel?.getSource()??"");return""}function Ge(i,t){let{path:e,sessionContext:s}=i.context,n=t.flatMap(
-({id:r,outputs:a=[]})=>a.flatMap((h,l)=>G(h)==="page"?[[r,l,h.data[$]?.model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,
+{...i,data:s,metadata:r}}function B(i){let t=i?.context?.model;return typeof t?.toJSON=="function"&&!t.collaborative?t:null}
+function tt(i,t){for(let e of B(i)?.cells??[])for(let s=0;s<(e.outputs?.length??0);s+=1)if(e.outputs.get(s).data?.[$]?.model_id===
+t)return String(e.sharedModel?.getSource()??"");return""}function Ve(i,t){let{path:e,sessionContext:s}=i.context,n=t.flatMap(
+({id:r,outputs:a=[]})=>a.flatMap((h,l)=>V(h)==="page"?[[r,l,h.data[$]?.model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,
 JSON.stringify({kernel:s.session?.kernel?.id,views:n}))}catch{}}function ue(i,t,e,s){let{path:n,sessionContext:r}=i.context;
 try{let{kernel:a,views:h}=JSON.parse(localStorage.getItem(`adk_nb:${n}`)??"{}");return a===r.session?.kernel?.id&&h.some(
-l=>`${l}`==`${[e,s,t]}`)}catch{return!1}}function et(i){let t=_(i),e=Symbol.for("adk_nb.kept_out");if(!t||t[e])return!!t;
-t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();Ge(i,n.cells);let r=n.cells.map(a=>a.outputs?{...a,outputs:a.
-outputs.map(ze)}:a);return{...n,cells:r}},!0}function pe(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
-r]);return e}async function fe(i,t){let e=_(t);if(!e)return;et(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
-adk_nb?.view===i,r=(a,h,l)=>n(a)||!G(a)&&ue(t,i,h,l);for(let[a,h]of pe(e,r)){let{adk_nb:l,...d}=a.get(h).metadata,u=n(a.
+l=>`${l}`==`${[e,s,t]}`)}catch{return!1}}function et(i){let t=B(i),e=Symbol.for("adk_nb.kept_out");if(!t||t[e])return!!t;
+t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();Ve(i,n.cells);let r=n.cells.map(a=>a.outputs?{...a,outputs:a.
+outputs.map(Ge)}:a);return{...n,cells:r}},!0}function pe(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
+r]);return e}async function fe(i,t){let e=B(t);if(!e)return;et(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
+adk_nb?.view===i,r=(a,h,l)=>n(a)||!V(a)&&ue(t,i,h,l);for(let[a,h]of pe(e,r)){let{adk_nb:l,...d}=a.get(h).metadata,u=n(a.
 get(h))?"run":"page",c={version_major:2,version_minor:0,model_id:i},m={...a.get(h).data,[$]:c};u==="run"&&!a.trusted&&(m["\
 text/html"]=`${m["text/html"]??""}${qt}`),a.set(h,{...a.get(h).toJSON(),data:m,metadata:{...d,[$]:{adk_nb:u}}})}e.dirty=
 s}var st=class{constructor(t,e){this.store=t,this.manager=e}get page(){return this.manager?.context?.sessionContext?.session?.
-kernel?.clientId}get known(){return _(this.manager)[Symbol.for("adk_nb.put_here")]??=new Set}get late(){return this.store.
-late||this.known.has(this.store.own_id)}ask(t=["idle","running","pending"]){let{gone:e,status:s}=this.store;e||!_(this.manager)||
+kernel?.clientId}get known(){return B(this.manager)[Symbol.for("adk_nb.put_here")]??=new Set}get late(){return this.store.
+late||this.known.has(this.store.own_id)}ask(t=["idle","running","pending"]){let{gone:e,status:s}=this.store;e||!B(this.manager)||
 !this.late||t.includes(s.status)||this.page&&this.store.send({kind:"need",what:"missed",id:this.page})}touch(t){t.op==="\
-status"&&this.ask(["idle","running"]),!(t.op!=="panel"||!this.page||!_(this.manager))&&(t.name==="missed"&&t.id===this.page&&
-queueMicrotask(()=>this.put(t.data,e=>G(e)!=="page")),t.name==="beside"&&t.id!==this.page&&queueMicrotask(()=>this.putBeside(
+status"&&this.ask(["idle","running"]),!(t.op!=="panel"||!this.page||!B(this.manager))&&(t.name==="missed"&&t.id===this.page&&
+queueMicrotask(()=>this.put(t.data,e=>V(e)!=="page")),t.name==="beside"&&t.id!==this.page&&queueMicrotask(()=>this.putBeside(
 t.data)))}putBeside(t){t.some(({data:e})=>this.known.has(e[$].model_id))||this.put(t,()=>!0)}put(t,e){let[s,n]=this.place(
 e);for(let{at:r,data:a,metadata:h}of s?t:[]){a[$]&&this.known.add(a[$].model_id);let l={output_type:"display_data",data:a,
 metadata:h};r===null?s.add(l):n+r<s.length&&s.set(n+r,l)}}place(t){let e=s=>s.data[$]?.model_id===this.store.own_id&&t(s);
-return pe(_(this.manager),e)[0]??[]}};var it=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"\
+return pe(B(this.manager),e)[0]??[]}};var it=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"\
 idle",text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks=
 {},this.offers=[],this.answer=null,this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=
 new Map}load(t){let{rows:e,cards:s,lanes:n,artifacts:r=[],model:a="",...h}=t;Object.assign(this,h,{modelName:a}),this.rows=
 new Map(e.map(l=>[l.id,{...l}])),this.lanes=new Map(n.map(l=>[l.id,l])),this.cards=new Map(s.map(l=>[l.id,l])),this.artifacts=
 new Map(r.map(l=>[l.id,l])),this.last=new Map;for(let l of e)this.#t(l)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:
-this.rows.get(e);Ve[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
+this.rows.get(e);Ye[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
 id))}merged(t){let e=new Map(this.state.map(n=>[n.key,n]));for(let n of t)e.set(n.key,n);let s=[...e.values()].filter(n=>n.
 kind||n.value!==null);return[...s.filter(n=>n.kind!=="-"),...s.filter(n=>n.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.
 status;(e==="running"||e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())
 s.state==="asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())
-(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},Ve={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
+(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},Ye={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
 rows.keys()){if(i.rows.size<=(i.box?4e3:1e3))break;i.rows.delete(e),i.earlier+=1}},text(i,t,e){e&&(e.text+=t.s,e.streaming=
 !0,t.tail!==void 0&&Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(i,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,
 tail:""},e)},state(i,t,e){i.state=t.state??i.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(i,{
@@ -53,15 +53,15 @@ t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var me
 "error"],cancelled:["■","stopped"]},ge={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
 "✗","You rejected"],answered:["✓","You answered"],reasked:["↻","asked again"],given:["✓","You answered"],refused:[
 "✗","You refused"],superseded:["–","no longer asked"],retried:["↻","Retried below"],dropped:["✓","taken back"],over:[
-"–","the conversation went on"],stale:["–","stale"]},V={now:["●","working"],waits:["⚠","waiting for you"],was:["\
+"–","the conversation went on"],stale:["–","stale"]},Y={now:["●","working"],waits:["⚠","waiting for you"],was:["\
 ✓","done"],failed:["✗","failed"],stopped:["■","stopped"]},be="What waits in a session that is kept in a file is as\
 ked again by %confirm; else run the cell again.",D={"+":"added","~":"changed","-":"removed"};function b(i){if(i==null)return"";
 if(i<1e3)return`${Math.round(i)} ms`;let t=i/1e3;return t<60?`${t.toFixed(1)} s`:`${Math.floor(t/60)} min ${Math.round(t%
 60)} s`}function I(i){let t=Math.floor(i);return t<60?`${t} s`:`${Math.floor(t/60)} min ${t%60} s`}var x=(i,t)=>`${i.toLocaleString(
 "en")} ${t}${i===1?"":"s"}`;function nt(i){return i==null?"nothing":w(JSON.stringify(i))}var we=i=>i.replace(/[^ -~]/g,ke),
-ke=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,Ye=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
-function w(i){return i.replace(Ye,(t,e)=>e??t.split("").map(ke).join(""))}var Y=(i,t)=>JSON.stringify(i)===JSON.stringify(
-t);function X(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return w(JSON.parse(i))}catch{return i.replace(/\\n/g,
+ke=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,Xe=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
+function w(i){return i.replace(Xe,(t,e)=>e??t.split("").map(ke).join(""))}var X=(i,t)=>JSON.stringify(i)===JSON.stringify(
+t);function Q(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return w(JSON.parse(i))}catch{return i.replace(/\\n/g,
 `
 `)}}var ot=class extends it{constructor(t){super(),this.model=t,this.manager=t.widget_manager,this.listed=t.get("panels"),this.
 views=new Set,this.sent=new Map,this.panels=new Map,this.needed=new Map,this.ahead=new Map,this.gone=!1,this.statusAt=0,
@@ -79,7 +79,7 @@ seconds:e=0}=this.status;return e+(t==="running"?(performance.now()-this.statusA
 t);return e===void 0?0:(performance.now()-e)/1e3}isOpen(t){return t.state==="asked"&&this.sent.get(t.id)!==t.again}send(t){
 try{return this.model.send(t),!0}catch{return this.#s(),!1}}#s(){this.gone=!0,this.abandon(`The kernel that ran this is \
 gone. ${be}`);for(let t of this.views)t.reset()}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,
-...s})&&this.sent.set(t.id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var Xe=`adknb-${Math.random().toString(36).slice(2)}`,xe=0;function g(){return xe+=1,`${Xe}-${xe}`}var ve=i=>i.filter(t=>t!=
+...s})&&this.sent.set(t.id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var Qe=`adknb-${Math.random().toString(36).slice(2)}`,xe=0;function g(){return xe+=1,`${Qe}-${xe}`}var ve=i=>i.filter(t=>t!=
 null&&t!=="").map(t=>t??"");function o(i,t,...e){let s=document.createElement(i),n=t.split(" ").filter(Boolean);return n.
 length&&(s.className=n.map(r=>`adknb-${r}`).join(" ")),s.append(...ve(e)),s}function p(i,t,e){let s=o("button",`button ${t}`,
 i);return s.type="button",s.addEventListener("click",e),s}function T(...i){return o("fieldset","buttons",...i)}function f(i,...t){
@@ -91,24 +91,24 @@ let a=t.offsetHeight>480;e.toggleAttribute("data-cut",a&&!n),s.hidden=!a,s.textC
 observe(t),o("div","",e,s)}function A(i,t){let e=p(i,"small",async()=>{try{await navigator.clipboard.writeText(t()),e.textContent=
 "Copied"}catch{e.textContent="Select the text, and copy it"}setTimeout(()=>{e.textContent=i},1500)});return e}function rt(i,t,e){
 let s=o("a","");s.href=URL.createObjectURL(new Blob([e],{type:t})),s.download=i,s.click(),setTimeout(()=>URL.revokeObjectURL(
-s.href),1e3)}var Qe=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,Ze=12,at=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
+s.href),1e3)}var Ze=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,ts=12,at=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
 div","hidden"),this.node.setAttribute("aria-live","polite"),this.node.setAttribute("aria-relevant","additions")}touch(t){
 if(t.op==="status"&&t.status!=="running")for(let s of[...this.begun.keys()])this.rest(this.store.rows.get(s));let e=this.
 store.rows.get(t.id??t.row?.id);e&&(t.op==="append"&&e.kind!=="user"&&!e.streaming?this.whole(e):t.op==="text"?this.sentences(
 e):t.op==="patch"&&this.#t(t,e))}#t(t,e){this.begun.has(e.id)?this.rest(e):t.kind==="marker"?this.whole(e):typeof t.ok==
 "boolean"&&this.say(`${e.tool} ${t.ok?"is done":"failed"}: ${e.result}`)}whole(t){t.tool!=="transfer_to_agent"&&(t.kind===
 "call"?this.say(`${t.author} calls ${t.tool}`):t.text&&this.say(`${t.author}${t.kind==="error"?", error":""}: ${t.text}`))}sentences(t){
-let e=this.begun.get(t.id)??0,s=Qe.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
+let e=this.begun.get(t.id)??0,s=Ze.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
 author}: ${s}`)}rest(t){if(!t)return;let e=this.begun.get(t.id)??0;this.begun.delete(t.id);let s=t.text.slice(e);s.trim()&&
 this.say(e?s:`${t.author}: ${s}`)}say(t){for(this.node.append(o("div","",t.replace(/[*`|]+|^#+ /gm,"").trim().slice(0,500)));this.
-node.childElementCount>Ze;)this.node.firstChild?.remove()}};var ts=8,Ht=i=>i.reduce((t,{count:e})=>t+e,0),Wt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),ht=class{constructor(t,e){
+node.childElementCount>ts;)this.node.firstChild?.remove()}};var es=8,Ht=i=>i.reduce((t,{count:e})=>t+e,0),Wt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),ht=class{constructor(t,e){
 this.rows=t.alike,this.keys=t.alike.map(({key:d})=>d).join(),this.whole=e,this.changed=()=>{},this.ticks=new Map,this.lines=
 new Map;let s=[...new Set(this.rows.flatMap(d=>d.arguments.map(({name:u})=>u)))],n=this.rows.some(({hint:d})=>d);this.all=
 this.#t("all",()=>{for(let[d,u]of this.ticks)this.lines.get(d)?.hidden||(u.checked=this.all.checked)});let r=["calls",...s,
 ...n?["asks"]:[]].map(d=>o("th","",d)),a=this.rows.map(d=>this.#e(d,s,n)),h=o("table","alike",o("thead","",o("tr","",o("\
 th","",this.all),...r)));h.append(o("tbody","",...a)),this.count=o("div","dim"),this.count.setAttribute("role","status");
 let l=o("div","alike-scroll",h);l.tabIndex=0,l.setAttribute("role","group"),l.setAttribute("aria-label",`calls of ${t.tool}`),
-this.node=o("div","",this.rows.length>=ts?this.#i():null,l,this.count),this.#n()}get ticked(){return this.rows.filter(t=>this.
+this.node=o("div","",this.rows.length>=es?this.#i():null,l,this.count),this.#n()}get ticked(){return this.rows.filter(t=>this.
 ticks.get(t)?.checked).map(({key:t})=>t)}#t(t,e){let s=o("input","tick");return s.type="checkbox",s.checked=!0,s.setAttribute(
 "aria-label",t),s.addEventListener("change",()=>{e(),this.#n()}),s}#e(t,e,s){let n=this.#t(Wt(t),()=>{}),r=e.map(h=>{let l=t.
 arguments.findIndex(d=>d.name===h);return o("td","",l<0?null:this.#s(t,l))}),a=o("tr","",o("td","",n),o("td","count",t.count.
@@ -138,40 +138,40 @@ t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))re
 const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:$e(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
 Yes",value:!0},{label:"No",value:!1},...s];if(e.type==="null")return[{label:"Nothing",value:null}];let n=(e.oneOf??e.anyOf??
 []).map(r=>Ft(r,t));return n.length&&n.every(r=>r!==null)?n.flat():null}var ct=i=>typeof i=="object"&&i!==null&&!Array.isArray(
-i);var es=3;function ss(i,t,e,s){if(i==="enum")return is(t,s?e:t.default);if(i==="boolean")return ns((s?e:t.default)===!0);
-if(i==="json")return os(e,s);let n=rs(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
+i);var ss=3;function is(i,t,e,s){if(i==="enum")return ns(t,s?e:t.default);if(i==="boolean")return os((s?e:t.default)===!0);
+if(i==="json")return rs(e,s);let n=as(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
 !s&&!t.nullable?{skip:!0}:r()&&t.nullable?i==="string"&&!s?{skip:!0}:{value:null}:i==="string"?{value:n.value}:Ae(n.value.
-trim(),i,t)}}}function is({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",w(String(s)))));return e.selectedIndex=
-i.findIndex(s=>Y(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function ns(i){let t=o("\
-input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function os(i,t){let e=o("tex\
+trim(),i,t)}}}function ns({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",w(String(s)))));return e.selectedIndex=
+i.findIndex(s=>X(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function os(i){let t=o("\
+input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function rs(i,t){let e=o("tex\
 tarea","input");return e.value=t?w(JSON.stringify(i,null,2)):"",e.rows=Math.min(8,e.value.split(`
-`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Oe(e.value)}}function rs(i,t,e){let n=i==="string"&&typeof e==
+`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Oe(e.value)}}function as(i,t,e){let n=i==="string"&&typeof e==
 "string"&&(e.includes(`
 `)||e.length>60)?o("textarea","input"):o("input","input"),r=t.format==="password";return n instanceof HTMLInputElement&&
 Object.assign(n,{type:r?"password":"text",spellcheck:!1}),n.autocomplete=r?"new-password":"off",i!=="string"&&(n.inputMode=
 i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n}var Ee=i=>i instanceof HTMLInputElement&&i.type==="che\
 ckbox"?i.checked:i.value;function ut(i,t,e,s,{depth:n=0,within:r="",needed:a}={}){let h=L(t,s),l=e[i]??{};if(h.properties&&
-n<es&&ct(l))return ls(i,h,l,s,n,r);let d=Object.hasOwn(e,i),u=dt(h,e[i]),{node:c,read:m}=ss(u,h,e[i],d),k=Ee(c);c.id=g();
-let S=n===0&&!as(s,i),E=s["x-titles"]?h.title:null,O=E?"":` ${hs(h,u,d,a,S)}`,q=o("label","field-name",E??(S?we(i):w(i)));
-q.append(o("span","dim",O)),q.htmlFor=c.id;let j=o("div","problem");j.id=`${c.id}-problem`,j.setAttribute("role","alert"),
-c.setAttribute("aria-describedby",j.id),a&&u!=="boolean"&&c.setAttribute("aria-required","true");let Pt=()=>{let N=Ee(c)===
-k?{skip:!0}:m();return j.textContent=N.error?w(`${r}${i}: ${N.error}`):"",c.setAttribute("aria-invalid",String(!!N.error)),
-N.error?{...N,node:c}:N};return{name:i,title:E,box:o("div","field",q,c,Ce(h),j),node:c,check:Pt}}var as=({properties:i,additionalProperties:t},e)=>!i||
-!!t||Object.hasOwn(i,e),Ce=i=>i.description?o("div","dim",w(i.description)):null;function hs(i,t,e,s,n){let r={json:"JSO\
+n<ss&&ct(l))return ds(i,h,l,s,n,r);let d=Object.hasOwn(e,i),u=dt(h,e[i]),{node:c,read:m}=is(u,h,e[i],d),k=Ee(c);c.id=g();
+let S=n===0&&!hs(s,i),E=s["x-titles"]?h.title:null,O=E?"":` ${ls(h,u,d,a,S)}`,q=o("label","field-name",E??(S?we(i):w(i)));
+q.append(o("span","dim",O)),q.htmlFor=c.id;let N=o("div","problem");N.id=`${c.id}-problem`,N.setAttribute("role","alert"),
+c.setAttribute("aria-describedby",N.id),a&&u!=="boolean"&&c.setAttribute("aria-required","true");let Pt=()=>{let _=Ee(c)===
+k?{skip:!0}:m();return N.textContent=_.error?w(`${r}${i}: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),
+_.error?{..._,node:c}:_};return{name:i,title:E,box:o("div","field",q,c,Ce(h),N),node:c,check:Pt}}var hs=({properties:i,additionalProperties:t},e)=>!i||
+!!t||Object.hasOwn(i,e),Ce=i=>i.description?o("div","dim",w(i.description)):null;function ls(i,t,e,s,n){let r={json:"JSO\
 N",enum:"one of"}[t]??t,a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&lt(i)!==void 0?a.push(`default ${nt(
 i.default)}`):s===!1&&a.push("optional"),a.filter(Boolean).join(", ")}function Kt(i,t,e,s=0,n=""){let r=i.properties??{},
 a=[...new Set([...Object.keys(r),...Object.keys(t)])],h=l=>Object.hasOwn(r,l)?(i.required??[]).includes(l):void 0;return a.
-map(l=>ut(l,r[l]??{},t,e,{depth:s,within:n,needed:h(l)}))}function ls(i,t,e,s,n,r){let a=Kt(t,e,s,n+1,`${r}${i}.`),h=o("\
+map(l=>ut(l,r[l]??{},t,e,{depth:s,within:n,needed:h(l)}))}function ds(i,t,e,s,n,r){let a=Kt(t,e,s,n+1,`${r}${i}.`),h=o("\
 fieldset","group",o("legend","field-name",w(i)),Ce(t));h.append(...a.map(d=>d.box));let l=()=>{let d=a.map(m=>({part:m.name,
 ...m.check()})),u=d.find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:k})=>[m,k]);return c.
 length?{value:{...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:h,node:a[0]?.node,check:l}}function Jt(i,t,e){
-return Y(t,e)?[]:!ct(t)||!ct(e)?[o("div","",o("b","",w(i)),` ${nt(t)} → ${nt(e)}`)]:[...new Set([...Object.keys(t),...Object.
+return X(t,e)?[]:!ct(t)||!ct(e)?[o("div","",o("b","",w(i)),` ${nt(t)} → ${nt(e)}`)]:[...new Set([...Object.keys(t),...Object.
 keys(e)])].flatMap(n=>Jt(`${i}.${n}`,t[n],e[n]))}function Te(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
-(e.stopPropagation(),t())})}var ds=12,P=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:h=null,values:l=null}={}){this.
+(e.stopPropagation(),t())})}var cs=12,P=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:h=null,values:l=null}={}){this.
 send=e,this.label=s,this.changed=r,this.values=l,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=L(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(l||this.schema.
-properties);let d=Ft(this.schema,this.root),u=!l&&d&&d.length>0&&d.length<=ds?d:null;this.first=void 0,this.node=u?this.#t(
+properties);let d=Ft(this.schema,this.root),u=!l&&d&&d.length>0&&d.length<=cs?d:null;this.first=void 0,this.node=u?this.#t(
 u):this.#e(d,a,h)}#t(t){let e=t.map(({label:s,value:n})=>p(s,"choice",()=>this.send(n)));return this.first=e[0],T(...e,this.
 twin)}#e(t,e,s){this.fields=this.isObject?Kt(this.schema,this.values??{},this.root):[this.#i(t)],this.first=this.fields[0]?.
 node;let n=this.fields.map(a=>a.box),r=o("div","form answer",...n,this.values?this.difference:null,this.problem);return r.
@@ -187,7 +187,7 @@ typeof this.schema.default=="string"?this.schema.default:"",t.addEventListener("
 textContent="";let t=this.#o(h=>h.check());this.go.disabled=t.some(([,{error:h}])=>h!==void 0);let{values:e}=this;if(!e)
 return;let s=this.schema.properties??{},n=h=>Object.hasOwn(e,h)?e[h]:lt(s[h]),a=Object.entries(this.#r(t)??{}).flatMap(([
 h,l])=>Jt(h,n(h),l));f(this.difference,...a),this.go.textContent=a.length?this.changed:this.label}#o(t){return this.fields.
-map(e=>[e,t(e)])}#r(t){let e=t.filter(([{name:s},{skip:n,error:r,value:a}])=>!n&&!r&&!Y(a,this.values?.[s]));return e.length?
+map(e=>[e,t(e)])}#r(t){let e=t.filter(([{name:s},{skip:n,error:r,value:a}])=>!n&&!r&&!X(a,this.values?.[s]));return e.length?
 this.#a(e):null}submit(){let t=this.#o(a=>this.#l(a)),[e,s]=t.find(([,{error:a}])=>a)??[],[n]=t.find(([a,{skip:h}])=>h&&
 this.#h(a))??[],r=n?.name?`${n.title??n.name}: nothing was typed`:"nothing was typed";this.problem.textContent=n&&!e?w(r):
 "",e?(s?.node??e.node)?.focus():n?n.node?.focus():this.values?this.send(this.#r(t)):this.send(this.isObject?this.#a(t):t[0][1].
@@ -240,9 +240,9 @@ t.id);if(s?.drawn===e)return;let n=document.activeElement,r=s?.node.contains(n),
 this.answered:this.node;if(s?.node.parentNode===h?s.node.replaceWith(a):(s?.node.remove(),h.append(a)),this.nodes.set(t.
 id,{node:a,drawn:e}),!r)return;let l=this.store.isOpen(t)?this.forms.get(t.id)?.first:null;(a.contains(n)&&n instanceof HTMLElement?
 n:l??a).focus()}card(t){if(t.kind==="error"||t.kind==="wait")return this.notice(t);if(mt(t))return this.decision(t);let e=this.
-store.isOpen(t),s=t.kind==="input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...cs(t)),r=this.frame(t,n,
+store.isOpen(t),s=t.kind==="input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...us(t)),r=this.frame(t,n,
 e?"alertdialog":"group"),a=t.hint?o("div",s?"question":"hint",t.hint):"",h=this.#i(t,e);return r.append(...s?[a,h]:[h,a]),
-r.append(...(t.remarks??[]).map(l=>o("div","remark",l))),r.append(...(t.documents??[]).map(us)),e?this.#e(r,t,n.textContent??
+r.append(...(t.remarks??[]).map(l=>o("div","remark",l))),r.append(...(t.documents??[]).map(ps)),e?this.#e(r,t,n.textContent??
 ""):r.append(this.outcome(t)),r}#e(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="credential"?this.offerToGive(
 t,e):e.kind==="input"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),this.view.liveText.textContent=[s,e.kind==="input"?
 e.hint:"",e.note].filter(Boolean).join(" ")}decision(t){let e=(t.arguments??[]).map(({name:h,text:l})=>`${h}=${l}`).join(
@@ -282,17 +282,17 @@ reason:null}),a=t.gone?"":p("Re-ask","go",()=>r("reask")),h=t.gone?`Run ${t.vers
 version?p(h,"edit",()=>r("old")):"",d=o("div","problem",t.changed);return o("div","",d,T(e,a,l,s,n))}offerToGive(t,e){let s=this.#o(
 e,()=>{let n=(h,l)=>{this.forms.delete(e.id),this.store.decide(this.#s(e),h,l)},r=p("Refuse","refuse",()=>n("refuse",{})),
 a={...e.answer_schema,"x-titles":!0};return new P(a,h=>n("answer",{value:h}),{label:"Continue",more:[r]})});f(s.twin,"or\
- type: ",o("code","",e.how)),t.append(ps(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#s(e),"a\
+ type: ",o("code","",e.how)),t.append(fs(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#s(e),"a\
 nswer",{value:a}),n=this.#o(e,()=>new P(e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(n.twin,...r?["or type it \
 below"]:["or type: ",o("code","",e.how)]),t.append(n.node)}#o(t,e){let s=this.forms.get(t.id)??e();return this.forms.set(
 t.id,s),s}isNext(t){return t===[...this.store.cards.values()].find(e=>e.kind==="input"&&this.store.isOpen(e))}onCardKey(t){
 t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};function mt({kind:i,state:t}){return t!=="asked"&&i!=="error"&&
-i!=="wait"}function cs({kind:i,tool:t,needs:e,in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which \
+i!=="wait"}function us({kind:i,tool:t,needs:e,in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which \
 may have taken effect already"]:i==="credential"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["\
-asks to call ",o("b","",t)]}function us({title:i,text:t},e){let s=o("pre","json source",t);s.tabIndex=0,s.setAttribute("\
-role","group"),s.setAttribute("aria-label",i);let n=o("details","document",o("summary","",i),s);return n.open=e===0,n}function ps(i){
+asks to call ",o("b","",t)]}function ps({title:i,text:t},e){let s=o("pre","json source",t);s.tabIndex=0,s.setAttribute("\
+role","group"),s.setAttribute("aria-label",i);let n=o("details","document",o("summary","",i),s);return n.open=e===0,n}function fs(i){
 if(!/^https?:/i.test(i))return null;let t=o("a","link",`Open ${new URL(i).host}`);return t.href=i,t.target="_blank",t.rel=
-"noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the address it leads to:"))}var fs=200,gt=class{constructor(t,e){this.host=t,this.done=e,this.names=[],this.known=[],this.button=p("Attach","small a\
+"noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the address it leads to:"))}var ms=200,gt=class{constructor(t,e){this.host=t,this.done=e,this.names=[],this.known=[],this.button=p("Attach","small a\
 ttach",()=>{this.#t()}),this.button.title="A file of this folder or a variable of the notebook",this.button.setAttribute(
 "aria-expanded","false"),this.chips=o("div","attached"),this.search=o("input","input attach-search"),this.search.setAttribute(
 "aria-label","Find a file or a variable"),this.search.placeholder="Find a file or a variable",this.search.addEventListener(
@@ -302,7 +302,7 @@ button.setAttribute("aria-controls",this.panel.id),this.panel.addEventListener("
 if(!this.panel.hidden){this.close();return}this.panel.hidden=!1,this.button.setAttribute("aria-expanded","true"),this.search.
 value="",this.search.focus(),f(this.list,o("div","dim","…")),this.known=await this.host.attachables(),this.#e()}close(){
 this.panel.hidden=!0,this.button.setAttribute("aria-expanded","false"),this.done()}#e(){let t=this.search.value.trim().toLowerCase(),
-s=this.known.filter(({name:n})=>n.toLowerCase().includes(t)&&!this.names.includes(n)).slice(0,fs).map(({name:n,kind:r})=>{
+s=this.known.filter(({name:n})=>n.toLowerCase().includes(t)&&!this.names.includes(n)).slice(0,ms).map(({name:n,kind:r})=>{
 let a=p("","attach-row",()=>this.add(n));return a.append(o("span","attach-name",n),o("span","dim",r)),a});f(this.list,...s.
 length?s:[o("div","dim attach-none","There is nothing of that name.")])}add(t){this.names=[...this.names,t],this.paint(),
 this.close()}take(){let{names:t}=this;return this.names=[],this.paint(),t}paint(){let t=this.names.map(e=>{let s=p("","a\
@@ -325,48 +325,48 @@ answers?" your answer":""}, Shift+Enter makes a new line.`,this.attach.button.hi
 trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.names})&&(this.attach.take(),this.input.value=
 "",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.input.focus();let e=t.indexOf("…");this.input.
 setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||t.shiftKey||t.isComposing||(t.preventDefault(),
-this.submit())}};var ms=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
- THEAD TR UL".split(" ")),gs=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),bs=/^(https?:|mailto:|#)/i;
+this.submit())}};var gs=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
+ THEAD TR UL".split(" ")),bs=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),ws=/^(https?:|mailto:|#)/i;
 function H(i){let t=document.createElement("template");t.innerHTML=i;for(let e of[...t.content.querySelectorAll("*")]){let s=e.
-tagName.toUpperCase();if(gs.has(s)){e.remove();continue}let n=s==="A"?e.getAttribute("href"):null;for(let{name:r}of[...e.
-attributes])r!=="start"&&r!=="title"&&r!=="align"&&e.removeAttribute(r);n&&bs.test(n.trim())&&(e.setAttribute("href",n.trim()),
-e.setAttribute("target","_blank"),e.setAttribute("rel","noopener noreferrer nofollow")),ms.has(s)||e.replaceWith(...e.childNodes)}
+tagName.toUpperCase();if(bs.has(s)){e.remove();continue}let n=s==="A"?e.getAttribute("href"):null;for(let{name:r}of[...e.
+attributes])r!=="start"&&r!=="title"&&r!=="align"&&e.removeAttribute(r);n&&ws.test(n.trim())&&(e.setAttribute("href",n.trim()),
+e.setAttribute("target","_blank"),e.setAttribute("rel","noopener noreferrer nofollow")),gs.has(s)||e.replaceWith(...e.childNodes)}
 for(let e of t.content.querySelectorAll("table")){let s=o("div","wide");e.replaceWith(s),s.append(e)}return t.content}var zt=i=>i.
-html!==null&&i.html!==void 0;function F(i,t){let e=o("div","html",H(i));return Q(e,t),e}function Q(i,t){/\\[([]/.test(i.
+html!==null&&i.html!==void 0;function F(i,t){let e=o("div","html",H(i));return Z(e,t),e}function Z(i,t){/\\[([]/.test(i.
 textContent)&&(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var W=class{constructor(t){this.manager=t,this.
 length=0,this.tail=o("div","html"),this.caret=o("span","caret","▌"),this.complete=o("div","html"),this.node=o("div","g\
 rowing",this.complete,this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement(
-"div");n.append(H(t.slice(this.length))),this.complete.append(...n.childNodes),Q(this.complete,this.manager),this.length=
-t.length}f(this.tail,H(e)),Q(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, bl\
+"div");n.append(H(t.slice(this.length))),this.complete.append(...n.childNodes),Z(this.complete,this.manager),this.length=
+t.length}f(this.tail,H(e)),Z(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, bl\
 ockquote, pre, h4, h5, h6, pre > code");)s=s.lastElementChild;s.append(this.caret)}};function M(i,t="Search suggestions"){
 let e=o("iframe","page");return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.
 title=t,e.srcdoc=i,e}function Gt(i,t){if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=
-t??"",e}function C(i){return i?.length?o("div","looked-at",...i.map(ws)):null}function ws({kind:i,src:t,alt:e,html:s,note:n,
+t??"",e}function C(i){return i?.length?o("div","looked-at",...i.map(ks)):null}function ks({kind:i,src:t,alt:e,html:s,note:n,
 page:r,title:a,text:h}){return i==="image"?Gt(t,e):i==="table"?o("div","html",H(s),n?o("div","dim",n):null):i==="page"?M(
-r,a):o("div","dim",h)}var ks=2e4,xs="and as assert async await begin break case catch class const continue def default del do elif else end en\
+r,a):o("div","dim",h)}var xs=2e4,vs="and as assert async await begin break case catch class const continue def default del do elif else end en\
 um except export extends final finally fn for from func function global if impl implements import in instanceof interfac\
 e is lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static st\
-ruct super switch this throw try type typeof use using var void while with yield",vs="False None True false nil null sel\
-f true undefined",ys="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
+ruct super switch this throw try type typeof use using var void while with yield",ys="False None True false nil null sel\
+f true undefined",Ss="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
 oup having in index inner insert into is join key left like limit not null offset on or order outer primary right select\
- set table then union unique update values view when where with",Ss=new Set(xs.split(" ")),Ie=new Set(vs.split(" ")),$s=new Set(
-ys.split(" ")),As=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
-" ")),Vt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Os(i){let t=As.has(i)?"#\
+ set table then union unique update values view when where with",$s=new Set(vs.split(" ")),Ie=new Set(ys.split(" ")),As=new Set(
+Ss.split(" ")),Os=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
+" ")),Vt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Es(i){let t=Os.has(i)?"#\
 [^\\n]*":i==="sql"?"--[^\\n]*":"//[^\\n]*|/\\*[^]*?\\*/",e=`"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.\
 )*'|\`(?:[^\`\\\\]|\\\\.)*\``,s="\\b(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)\\b";return new RegExp(
-`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Es(i,t,e){return t==="json"?Ie.has(i)?
-"constant":"":i.startsWith("@")?"name":(t==="sql"?$s.has(i.toLowerCase()):Ss.has(i))?"keyword":Ie.has(i)?"constant":e?"n\
-ame":""}function Cs(i,t){if(Vt.has(t)||i.length>ks)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
-Os(t))){let[r,a,h,l,d,u]=n,c=a?"comment":h?"string":l?"number":Es(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
-n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function Ts(i){let t=[],
+`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Cs(i,t,e){return t==="json"?Ie.has(i)?
+"constant":"":i.startsWith("@")?"name":(t==="sql"?As.has(i.toLowerCase()):$s.has(i))?"keyword":Ie.has(i)?"constant":e?"n\
+ame":""}function Ts(i,t){if(Vt.has(t)||i.length>xs)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
+Es(t))){let[r,a,h,l,d,u]=n,c=a?"comment":h?"string":l?"number":Cs(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
+n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function Ls(i){let t=[],
 e="";for(let s of i.split(`
 `)){let[,n="",r=""]=/^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/.exec(s)??[];!e&&n&&t.push(r.toLowerCase()),!e&&n?e=n:e&&n.startsWith(
-e)&&!r&&(e="")}return t}function wt(i,t,e){let s=[...i.querySelectorAll("pre")];if(!s.length)return;let n=Ts(t);for(let[
+e)&&!r&&(e="")}return t}function wt(i,t,e){let s=[...i.querySelectorAll("pre")];if(!s.length)return;let n=Ls(t);for(let[
 r,a]of s.entries()){let{textContent:h,parentElement:l}=a;if(!l||l.classList.contains("adknb-code"))continue;let d=n[r]??
-"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Cs(h,d));let c=Vt.has(d)?"code":d,m=u?A("Copy",()=>h.
+"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Ts(h,d));let c=Vt.has(d)?"code":d,m=u?A("Copy",()=>h.
 replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let k=o("div","code");a.tabIndex=0,a.setAttribute("rol\
 e","group"),a.setAttribute("aria-label",c),a.replaceWith(k),k.append(o("div","code-head",o("span","",Vt.has(d)?"":d),m),
-a)}}var Pe=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function Ls(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
+a)}}var Pe=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function Ms(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
 e.filter(Pe):[];if(s.length)return`calling ${[...new Set(s.map(c=>c.tool))].join(", ")} …`;if(!e.length)return i.some(
 c=>c.kind==="thought")?"thought about it":i[0].text;let n=new Set(e.map(c=>c.tool)),[r]=n,a=n.size>1?`used ${x(n.size,"t\
 ool")}`:`used ${r}`,h=e.length>n.size?x(e.length,"call"):"",l=e.filter(c=>c.ok===!1).length,d=e.reduce((c,m)=>c+(m.ms??0),
@@ -375,10 +375,10 @@ this.open=!1,this.steps=[],this.line=o("span","talk-steps-line"),this.arrow=o("s
 "aria-hidden","true"),this.button=o("button","talk-steps-button",this.arrow,this.line),this.button.type="button",this.button.
 addEventListener("click",()=>t(()=>{this.open=!this.open,this.#t()})),this.body=o("div","talk-steps-body"),this.body.id=
 g(),this.button.setAttribute("aria-controls",this.body.id),this.node=o("div","talk-steps",this.button,this.body),this.#t()}paint(t,e){
-this.node.hidden=!t.length,t.length&&(this.steps=t,this.line.textContent=Ls(t,e),this.node.toggleAttribute("data-running",
+this.node.hidden=!t.length,t.length&&(this.steps=t,this.line.textContent=Ms(t,e),this.node.toggleAttribute("data-running",
 e&&t.some(Pe)),this.node.toggleAttribute("data-failed",t.some(s=>s.ok===!1)),this.#t())}#t(){this.arrow.textContent=this.
 open?"▾":"▸",this.button.setAttribute("aria-expanded",String(this.open)),this.body.hidden=!this.open,this.open&&f(this.
-body,...this.steps.map(Ms))}};function Ms(i){if(i.kind!=="call")return o("div",`talk-step talk-step-${i.kind}`,i.text);let t=i.
+body,...this.steps.map(js))}};function js(i){if(i.kind!=="call")return o("div",`talk-step talk-step-${i.kind}`,i.text);let t=i.
 ok===!1?o("span","bad","failed"):null,e=b(i.ms),s=o("div","talk-step-call",o("code","",o("b","",i.tool),"(",i.args,")"),
 o("span","talk-step-end",t,e?` ${e}`:"")),n=i.result??i.text;return o("div","talk-step",s,n?o("div","talk-step-result",n):
 null)}var kt=class{constructor(t,e){this.host=t,this.growing=null,this.drawn="",this.head=o("div","talk-head"),this.text=o("di\
@@ -392,87 +392,93 @@ text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,
 t)}};var xt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
 "div","talk-mine"),this.note=o("div","talk-note"),this.question=o("div","talk-question",this.asked,this.note),this.answers=
 o("div","talk-parts"),this.thinking=o("div","talk-thinking",o("span",""),o("span",""),o("span","")),this.thinking.setAttribute(
-"aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0;let s=A("Copy",()=>this.words);this.retry=
+"aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0,this.copy=A("Copy",()=>this.words),this.retry=
 p("Retry","small again",()=>t.emit({kind:"retry",turn:this.turn?.id??""})),this.edit=p("Edit","small again",()=>this.#e()),
 this.more=p("Details","small",()=>this.unfold(()=>this.#s())),this.retry.title="Send the message again, in a copy of the\
  conversation that ends before it",this.edit.title="Change the message, and send it in a copy of the conversation that e\
-nds before it",this.more.setAttribute("aria-expanded","false"),this.actions=o("div","talk-actions",s,this.retry,this.edit,
-this.more),this.node=o("div","talk-turn",this.question,this.answers,this.thinking,this.actions,this.place)}get words(){return(this.
-turn?.parts.filter(e=>e.kind==="answer"&&e.text)??[]).map(e=>e.text).join(`
+nds before it",this.more.setAttribute("aria-expanded","false"),this.actions=o("div","talk-actions",this.copy,this.retry,
+this.edit,this.more),this.node=o("div","talk-turn",this.question,this.answers,this.thinking,this.actions,this.place)}get words(){
+return(this.turn?.parts.filter(e=>e.kind==="answer"&&e.text)??[]).map(e=>e.text).join(`
 
 `)}paint(t,e){let s=this.turn;if(this.turn=t,this.node.dataset.turn=t.id,this.question.hidden=!t.asked,t.asked&&s?.asked?.
 text!==t.asked.text&&!this.question.querySelector("textarea")){let r=t.asked.who==="you"?null:o("div","talk-head",o("b",
-"",t.asked.who));f(this.asked,r,o("div","text",t.asked.text),C(t.asked.pieces))}this.note.textContent=t.note,this.note.hidden=
-!t.note,this.#t(t,e);let n=t.parts.some(r=>r.streaming);this.thinking.hidden=!t.running||n,this.actions.hidden=t.running||
-!t.parts.length,this.retry.hidden=this.edit.hidden=!t.repeats,this.more.hidden=!t.detailed}#t(t,e){let s=new Set(this.parts.
-keys()),n="";for(let a of t.parts){s.delete(a.id);let h=this.parts.get(a.id);h||(h=new kt(this.host,this.unfold),this.parts.
-set(a.id,h),this.answers.append(h.node));let l=a.kind!=="note"&&a.who!==n;h.paint(a,{model:e.models[a.who]??"",named:l,running:t.
-running}),a.kind!=="note"&&(n=a.who)}for(let a of s)this.parts.get(a)?.node.remove(),this.parts.delete(a);let r=t.parts.
-map(a=>this.parts.get(a.id)?.node);for(let[a,h]of r.entries())h&&this.answers.children[a]!==h&&this.answers.insertBefore(
-h,this.answers.children[a]??null)}#e(){if(!this.turn?.asked||this.question.querySelector("textarea"))return;let{id:t,asked:e}=this.
-turn,s=o("textarea","input talk-edit");s.value=e.text,s.setAttribute("aria-label","Your message");let n=()=>{f(this.asked,
-...a),this.edit.focus()},r=()=>{s.value.trim()&&this.host.emit({kind:"edit",turn:t,text:s.value})&&n()},a=[...this.asked.
-childNodes];s.addEventListener("keydown",l=>{l.key==="Escape"?(l.stopPropagation(),n()):l.key==="Enter"&&!l.shiftKey&&!l.
-isComposing&&(l.preventDefault(),r())});let h=o("div","talk-edit-buttons",p("Cancel","small",n),p("Send","small go",r));
-f(this.asked,s,h),s.focus(),s.setSelectionRange(s.value.length,s.value.length)}#s(){this.opened?this.close():(this.opened=
-this.host.details(this.turn?.id??""),f(this.place,this.opened?.node)),this.place.hidden=!this.opened,this.opened&&this.place.
-scrollIntoView({block:"nearest"}),this.more.setAttribute("aria-expanded",String(!!this.opened))}close(){this.opened?.close(),
-this.opened=null,this.place.replaceChildren()}remove(){this.close(),this.node.remove()}};var js=40,vt=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
+"",t.asked.who)),a=t.asked.attached.map(l=>o("span","attached-chip",l)),h=a.length?o("div","attached",...a):null;f(this.
+asked,r,o("div","text",t.asked.text),h,C(t.asked.pieces))}this.note.textContent=t.note,this.note.hidden=!t.note,this.#t(
+t,e);let n=t.parts.some(r=>r.streaming);this.thinking.hidden=!t.running||n,this.copy.hidden=!this.words,this.actions.hidden=
+t.running||!(this.words||t.repeats||t.detailed)||!t.parts.length,this.retry.hidden=this.edit.hidden=!t.repeats,this.more.
+hidden=!t.detailed}#t(t,e){let s=new Set(this.parts.keys()),n="";for(let a of t.parts){s.delete(a.id);let h=this.parts.get(
+a.id);h||(h=new kt(this.host,this.unfold),this.parts.set(a.id,h),this.answers.append(h.node));let l=(a.kind==="answer"||
+a.kind==="error")&&a.who!==n;h.paint(a,{model:e.models[a.who]??"",named:l,running:t.running}),a.kind!=="note"&&(n=a.who)}
+for(let a of s)this.parts.get(a)?.node.remove(),this.parts.delete(a);let r=t.parts.map(a=>this.parts.get(a.id)?.node);for(let[
+a,h]of r.entries())h&&this.answers.children[a]!==h&&this.answers.insertBefore(h,this.answers.children[a]??null)}#e(){if(!this.
+turn?.asked||this.question.querySelector("textarea"))return;let{id:t,asked:e}=this.turn,s=o("textarea","input talk-edit");
+s.value=e.text,s.setAttribute("aria-label","Your message");let n=()=>{f(this.asked,...a),this.edit.focus()},r=()=>{s.value.
+trim()&&this.host.emit({kind:"edit",turn:t,text:s.value})&&n()},a=[...this.asked.childNodes];s.addEventListener("keydown",
+l=>{l.key==="Escape"?(l.stopPropagation(),n()):l.key==="Enter"&&!l.shiftKey&&!l.isComposing&&(l.preventDefault(),r())});
+let h=o("div","talk-edit-buttons",p("Cancel","small",n),p("Send","small go",r));f(this.asked,s,h),s.focus(),s.setSelectionRange(
+s.value.length,s.value.length)}#s(){this.opened?this.close():(this.opened=this.host.details(this.turn?.id??""),f(this.place,
+this.opened?.node)),this.place.hidden=!this.opened,this.opened&&this.place.scrollIntoView({block:"nearest"}),this.more.setAttribute(
+"aria-expanded",String(!!this.opened))}close(){this.opened?.close(),this.opened=null,this.place.replaceChildren()}remove(){
+this.close(),this.node.remove()}};var Ns=40,vt=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
 o("div","earlier"),this.list=o("div","talk-list"),this.inner=o("div","talk-inner",this.earlier,this.empty,this.list),this.
 scroller=o("div","talk",this.inner),this.scroller.tabIndex=0,this.scroller.setAttribute("role","log"),this.scroller.setAttribute(
 "aria-live","off"),this.scroller.setAttribute("aria-label","Conversation"),this.scroller.addEventListener("scroll",()=>{
-let{scrollHeight:e,scrollTop:s,clientHeight:n}=this.scroller;this.follows=e-s-n<js,this.down.hidden=this.follows}),this.
+let{scrollHeight:s,scrollTop:n,clientHeight:r}=this.scroller;this.follows=s-n-r<Ns,this.down.hidden=this.follows}),this.
 down=p("↓","to-end",()=>this.toEnd()),this.down.setAttribute("aria-label","To the newest message"),this.down.hidden=!0,
-this.slot=o("div","talk-slot"),this.composer=new bt(t),this.sized=new ResizeObserver(()=>{this.follows&&this.#t()}),this.
-sized.observe(this.inner),this.sized.observe(this.scroller),this.node=o("div","chat",o("div","talk-frame",this.scroller,
-this.down),this.slot,this.composer.node),this.node.addEventListener("keydown",e=>{e.stopPropagation(),e.key==="Escape"&&
-t.leave()})}toEnd(){this.follows=!0,this.#t(),this.composer.input.focus()}#t(){this.scroller.scrollTop=this.scroller.scrollHeight,
-this.down.hidden=!0}paint(t){this.earlier.textContent=t.earlier?`${x(t.earlier,"earlier message")} above are not shown`:
-"",this.#i(t);let e=new Set(this.turns.keys()),s=t.turns.at(-1);for(let n of t.turns)e.delete(n.id),this.#e(n,t,n===s);for(let n of e)
-this.turns.get(n)?.remove(),this.turns.delete(n);this.node.toggleAttribute("data-gone",t.gone),this.composer.paint(t)}#e(t,e,s){
-let n=this.turns.get(t.id);n?s&&this.list.lastElementChild!==n.node&&this.list.append(n.node):(n=new xt(this.host,r=>this.#s(
-r)),this.turns.set(t.id,n),this.list.append(n.node)),n.turn!==t&&n.paint(t,e)}#s(t){this.follows=!1,t()}#i({agent:t,description:e,
+this.slot=o("div","talk-slot");let e={...t,emit:s=>this.#t(s)};this.composer=new bt(e),this.typing=e,this.sized=new ResizeObserver(
+()=>{this.follows&&this.#e()}),this.sized.observe(this.inner),this.sized.observe(this.scroller),this.node=o("div","chat",
+o("div","talk-frame",this.scroller,this.down),this.slot,this.composer.node),this.node.addEventListener("keydown",s=>{s.stopPropagation(),
+s.key==="Escape"&&t.leave()})}#t(t){return this.host.emit(t)?(this.composer.input.focus(),!0):!1}toEnd(){this.follows=!0,
+this.#e(),this.composer.input.focus()}#e(){this.scroller.scrollTop=this.scroller.scrollHeight,this.down.hidden=!0}paint(t){
+this.earlier.textContent=t.earlier?`${x(t.earlier,"earlier message")} above are not shown`:"",this.#n(t);let e=new Set(this.
+turns.keys()),s=t.turns.at(-1);for(let n of t.turns)e.delete(n.id),this.#s(n,t,n===s);for(let n of e)this.turns.get(n)?.
+remove(),this.turns.delete(n);this.node.toggleAttribute("data-gone",t.gone),this.composer.paint(t)}#s(t,e,s){let n=this.
+turns.get(t.id);n?s&&this.list.lastElementChild!==n.node&&this.list.append(n.node):(n=new xt(this.typing,r=>this.#i(r)),
+this.turns.set(t.id,n),this.list.append(n.node)),n.turn!==t&&n.paint(t,e)}#i(t){this.follows=!1,t()}#n({agent:t,description:e,
 suggestions:s,turns:n,gone:r}){this.empty.hidden=n.length>0;let a=JSON.stringify([t,e,s]);if(this.empty.hidden||this.empty.
 dataset.drawn===a)return;this.empty.dataset.drawn=a;let h=s.map(l=>p(l,"suggestion",()=>this.composer.fill(l)));f(this.empty,
 o("div","talk-agent",t),e?o("div","dim",e):null,h.length&&!r?o("div","suggestions",...h):null)}remove(){this.sized.disconnect();
-for(let t of this.turns.values())t.close()}};var B=i=>i.author==="user"?"you":i.author;function J(i){let t=B(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
+for(let t of this.turns.values())t.close()}};var j=i=>i.author==="user"?"you":i.author;function J(i){let t=j(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
 result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var Re=/^(?!.*\/answer\d+$)/,yt=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
 this.of.clear();for(let t of this.store.rows.values())this.#e(t)}touch(t){t.op==="append"?this.#e(t.row):t.op==="clear"?
 this.reset():t.op==="status"?this.#t(this.entries.at(-1)):t.id!==void 0&&this.#t(this.of.get(t.id))}#t(t){t&&(t.turn=null)}#e(t){
-(t.kind==="user"&&Re.test(t.id)||!this.entries.length)&&(this.#t(this.entries.at(-1)),this.entries.push({rows:[],turn:null}));
-let s=this.entries[this.entries.length-1];s.rows.push(t.id),s.turn=null,this.of.set(t.id,s)}isIn(t,e){return this.of.get(
-e)?.rows[0]===t}take(){let{status:t,earlier:e}=this.store,s=this.entries.at(-1);e&&(this.entries=this.entries.filter(n=>this.#s(
-n)));for(let n of this.entries)n.turn??=this.#i(n.rows,n===s?t.status:"done");return this.entries.flatMap(({turn:n})=>n?
-[n]:[])}#s(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(s)||this.of.delete(s);return t.
-rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#i(t,e){let s=t.map(d=>this.store.rows.get(d)).filter(d=>d!==
-void 0),n=s[0],r=n?.kind==="user"&&Re.test(n.id),a=e==="running",h=Ns(r?s.slice(1):s,a);e==="cancelled"&&h.push(Z(`${t[0]}\
-/stopped`,"note","","Stopped."));let l=!t[0].startsWith("refused");return{id:t[0],asked:r?{who:B(n),text:n.text,pieces:n.
-shown??[]}:null,parts:h,running:a,note:"",repeats:r&&(!l||this.store.box?.forks===!0),detailed:l}}};function Z(i,t,e,s){
-return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],pages:[]}}function Ns(i,t){let e=new Yt;
-for(let s of i)Xt(s)||s.kind==="user"?e.step(s):s.kind==="sources"?e.sources(s):s.kind==="marker"?e.parts.push(Z(s.id,"n\
-ote","",s.text)):s.kind==="error"?e.error(s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(B(i[i.length-
-1]??{author:""}),t),e.parts}var Yt=class{constructor(){this.parts=[],this.first="",this.steps=[],this.pieces=[]}#t(){this.
-first="",this.steps=[],this.pieces=[]}get#e(){return this.parts.findLast(t=>t.kind==="answer")}step(t){this.first||=t.id,
-this.steps.push(Qt(t)),this.pieces.push(...t.shown??[])}sources({html:t,pages:e}){let s=this.#e;s&&(s.html=`${s.html??""}${t??
-""}`,s.pages=[...s.pages,...e??[]])}error(t){this.parts.push({...Z(t.id,"error",B(t),t.text),steps:this.steps}),this.#t()}answer(t){
-let{id:e,text:s,html:n,tail:r,streaming:a,pages:h}=t,l={html:n,tail:r,streaming:a,steps:this.steps,pieces:qe([...this.pieces,
-...t.shown??[]])};this.parts.push({...Z(this.first||e,"answer",B(t),s),...l,pages:h??[]}),this.#t()}end(t,e){let{steps:s,
-pieces:n,first:r}=this;if(!s.length)return;let a=this.#e;!e&&a&&!s.some(h=>h.kind==="call")?a.steps=[...a.steps,...s]:this.
-parts.push({...Z(r,"answer",t,""),steps:s,pieces:qe(n)})}};function Xt({kind:i,author:t}){return i==="call"||i==="though\
-t"||i==="marker"&&t!=="notebook"}function Qt({id:i,kind:t,text:e,tool:s,args:n,result:r,ok:a,ms:h}){return{id:i,kind:t===
-"call"||t==="thought"?t:"note",text:e,tool:s??"",args:n??"",result:r,ok:a,ms:h}}function qe(i){let t=new Set;return i.filter(
-({kind:e,src:s,html:n,page:r,text:a})=>{let h=JSON.stringify([e,s,n,r,a]);return!t.has(h)&&t.add(h)})}var Zt=2e3;function R(i,t="",e=!0){if(i===null||typeof i!="object")return o("div","leaf",te(t),_s(i));let s=Array.isArray(
+(t.kind==="user"&&Re.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.at(-1)),this.entries.
+push({rows:[],turn:null}));let s=this.entries[this.entries.length-1];s.rows.push(t.id),s.turn=null,this.of.set(t.id,s)}isIn(t,e){
+return this.of.get(e)?.rows[0]===t}take(){let{status:t,earlier:e}=this.store,s=this.entries.at(-1);e&&(this.entries=this.
+entries.filter(n=>this.#s(n)));for(let n of this.entries)n.turn??=this.#i(n.rows,n===s?t.status:"done");return this.entries.
+flatMap(({turn:n})=>n?[n]:[])}#s(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(s)||this.
+of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#i(t,e){let s=t.map(d=>this.store.rows.
+get(d)).filter(d=>d!==void 0),n=s[0],r=n?.kind==="user"&&Re.test(n.id),a=e==="running",h=Bs(r?s.slice(1):s,a);e==="cance\
+lled"&&h.push(U(`${t[0]}/stopped`,"note","","Stopped."));let l=!/^(refused|note)/.test(t[0]);return{id:t[0],asked:r?_s(n):
+null,parts:h,running:a,note:"",repeats:r&&(!l||this.store.box?.forks===!0),detailed:l}}},qe=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
+function _s(i){let t=[...i.text.matchAll(qe)].map(([,e])=>e);return{who:j(i),text:i.text.replace(qe,"").trim(),attached:t,
+pieces:i.shown??[]}}function U(i,t,e,s){return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],
+pages:[]}}function Bs(i,t){let e=new Yt;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):Xt(s)||s.kind==="user"?e.
+step(s):s.kind==="sources"?e.sources(s):s.kind==="marker"?e.parts.push(U(s.id,"note","",s.text)):s.kind==="error"?e.error(
+s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(j(i[i.length-1]??{author:""}),t),e.parts}var Yt=class{constructor(){
+this.parts=[],this.question="",this.first="",this.steps=[],this.pieces=[]}#t(){this.first="",this.steps=[],this.pieces=[]}get#e(){
+return this.parts.findLast(t=>t.kind==="answer")}step(t){this.first||=t.id,this.steps.push(Qt(t)),this.pieces.push(...t.
+shown??[])}sources({html:t,pages:e}){let s=this.#e;s&&(s.html=`${s.html??""}${t??""}`,s.pages=[...s.pages,...e??[]])}get isQuestion(){
+return this.parts.length>0&&this.parts.at(-1)?.id===this.question}mine(t){this.parts.push(U(t.id,"mine",j(t),t.text))}error(t){
+this.parts.push({...U(t.id,"error",j(t),t.text),steps:this.steps}),this.#t()}answer(t){let{id:e,text:s,html:n,tail:r,streaming:a,
+pages:h}=t,l={html:n,tail:r,streaming:a,steps:this.steps,pieces:De([...this.pieces,...t.shown??[]])};t.kind==="question"&&
+(this.question=this.first||e),this.parts.push({...U(this.first||e,"answer",j(t),s),...l,pages:h??[]}),this.#t()}end(t,e){
+let{steps:s,pieces:n,first:r}=this;if(!s.length)return;let a=this.#e;!e&&a&&!s.some(h=>h.kind==="call")?a.steps=[...a.steps,
+...s]:this.parts.push({...U(r,"answer",t,""),steps:s,pieces:De(n)})}};function Xt({kind:i,author:t}){return i==="call"||
+i==="thought"||i==="marker"&&t!=="notebook"}function Qt({id:i,kind:t,text:e,tool:s,args:n,result:r,ok:a,ms:h}){return{id:i,
+kind:t==="call"||t==="thought"?t:"note",text:e,tool:s??"",args:n??"",result:r,ok:a,ms:h}}function De(i){let t=new Set;return i.
+filter(({kind:e,src:s,html:n,page:r,text:a})=>{let h=JSON.stringify([e,s,n,r,a]);return!t.has(h)&&t.add(h)})}var Zt=2e3;function R(i,t="",e=!0){if(i===null||typeof i!="object")return o("div","leaf",te(t),Is(i));let s=Array.isArray(
 i)?i.map((d,u)=>[String(u),d]):Object.entries(i),[n,r]=Array.isArray(i)?"[]":"{}";if(!s.length)return o("div","leaf",te(
 t),o("span","dim",n+r));let a=`${s.length} ${s.length===1?"entry":"entries"}`,h=o("details","branch",o("summary","",te(t),
 o("span","dim",`${n} ${a} ${r}`))),l=()=>{h.childElementCount===1&&h.append(o("div","twigs",...s.map(([d,u])=>R(u,d,!1))))};
 return h.addEventListener("toggle",()=>h.open&&l()),e&&l(),h.open=e,h}function te(i){return i===""?null:o("span","name",
-`${i}: `)}function _s(i){let t=typeof i=="string"?i:JSON.stringify(i),e=o("span",typeof i=="string"?"string":"atom",t.slice(
+`${i}: `)}function Is(i){let t=typeof i=="string"?i:JSON.stringify(i),e=o("span",typeof i=="string"?"string":"atom",t.slice(
 0,Zt));if(t.length<=Zt)return e;let s=p(`… ${(t.length-Zt).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
 remove()});return o("span","",e," ",s)}var St=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
 "aria-label","State"),this.node.tabIndex=0}paint(){let{state:t,cards:e}=this.store,s=t.some(a=>a.kind),n=[...e.values()].
 some(a=>a.kind!=="wait"&&this.store.isOpen(a));if(this.node.hidden=!t.length||n&&!s,this.node.hidden)return;let r=o("div",
 "pane-head","State",s?o("span","dim",this.store.box?" · changes since it began":" · changes this turn"):null);f(this.node,
-r,...t.map(a=>ee(a.key,a.kind,a.old,a.value)))}};function ee(i,t,e,s){let[n,r]=[e,s].map(d=>X(d??"")),a=t==="~"?`${n} → ${r}`:
+r,...t.map(a=>ee(a.key,a.kind,a.old,a.value)))}};function ee(i,t,e,s){let[n,r]=[e,s].map(d=>Q(d??"")),a=t==="~"?`${n} → ${r}`:
 t==="-"?n:r,h=o("span","mark",t||" "),l=o("div","entry",h,o("span","key",i),o("span","value",a));return l.dataset.mark=t||
 "",D[t]&&h.append(o("span","hidden",` ${D[t]}`)),l}var $t=class{constructor(t){this.store=t}exists(t){return!!(t.failure||t.detail||t.changes?.length||this.store.offers.includes(
 "event"))}request(t){this.store.offers.includes("event")&&this.store.send({kind:"need",what:"event",id:t.id})}node(t){let e=(t.
@@ -494,14 +500,14 @@ hasChildNodes(),!t||!this.folded||this.drawn===t)return;this.drawn=t;let s=[this
 t)].filter(r=>r!==null),n=[...this.store.rows.values()].filter(Xt).map(Qt);f(this.node,...s,s.length&&n.some(r=>r.kind===
 "call")?this.steps.node:null),this.steps.paint(n,!1),this.node.hidden=!this.node.hasChildNodes()}get words(){return[...this.
 store.rows.values()].findLast(t=>t.kind==="text"&&t.text)?.text??""}get line(){let{rows:t,earlier:e,status:s,usage:n}=this.
-store;return["Details",[...t.values()].some(a=>a.kind==="call")?"":x(t.size+e,"event"),s.seconds?Bs(s.seconds):"",n.tokens?
+store;return["Details",[...t.values()].some(a=>a.kind==="call")?"":x(t.size+e,"event"),s.seconds?Ps(s.seconds):"",n.tokens?
 x(n.tokens,"token"):""].filter(Boolean).join(" · ")}question({question:t}){return!t||se(tt(this.store.manager,this.store.
 own_id),t)?null:o("div","asked talk-question",o("div","talk-mine",Dt(o("div","text",t))))}members({members:t=[]}){return t.
 map(({who:e,text:s})=>o("div","member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:n,
 shown:r}){let a=[...this.store.cards.values()].some(mt),h=F(a?s:e+s,this.store.manager),l=C(r);if(h.append(...(n??[]).map(
 u=>M(u)),...l?[l]:[]),!h.hasChildNodes())return null;wt(h,this.words,!0);let d=t===this.store.title?null:o("div","talk-h\
-ead",o("b","author",t));return o("div","answered",d,o("div","talk-text",Dt(h)))}},Bs=i=>i<60?`${Math.max(i,.1).toFixed(1)}\
- s`:I(i);function se(i,t){let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var Is=3,U=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
+ead",o("b","author",t));return o("div","answered",d,o("div","talk-text",Dt(h)))}},Ps=i=>i<60?`${Math.max(i,.1).toFixed(1)}\
+ s`:I(i);function se(i,t){let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var Rs=3,z=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
 this.dirty=new Set,this.selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new $t(
 t),this.earlier=o("div","earlier"),this.node=o("div","log",this.earlier),this.node.setAttribute("role","log"),this.node.
 setAttribute("aria-live","off"),this.node.setAttribute("aria-label","Events"),this.node.addEventListener("keydown",n=>this.
@@ -526,7 +532,7 @@ lane=String(this.view.lanes.color(e.lane))),t.tabIndex=e.id===this.selected?0:-1
 t.hidden=!this.fits(e)||this.#o(e)}#n(t,e){if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(
 t.length)),t.length=e.text.length;else return!1;return t.ms.textContent="",!0}tick(){for(let[t,{ms:e,waits:s}]of this.nodes){
 let n=this.store.rows.get(t);if(!n||!(s||n.streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=I(r):n.
-streaming&&(e.textContent=r>=Is?`no text for ${I(r)}`:"")}}author(t,e){let s=B(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
+streaming&&(e.textContent=r>=Rs?`no text for ${I(r)}`:"")}}author(t,e){let s=j(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
 this.node.lastElementChild;return n.toggleAttribute("data-again",r?.querySelector(".adknb-author")?.textContent===s),n.title=
 s,s.length>this.longest&&(this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),
 n}numbers(t){let e=o("span","ms",b(t.ms));return t.usage&&(e.append(o("div","tokens",t.usage.text)),e.title=t.usage.title),
@@ -556,8 +562,8 @@ dknb-detail")){t.stopPropagation();return}!this.#r(t.key)&&!this.#a(t.key)||(t.p
 let e=[...this.nodes].filter(([,{node:r}])=>!r.hidden).map(([r])=>r),s=e.indexOf(this.selected??""),n={ArrowUp:s-1,ArrowDown:s+
 1,Home:0,End:e.length-1};return t in n?(this.select(e[Math.min(e.length-1,Math.max(0,n[t]))]??null),!0):!1}#a(t){if(t===
 "Escape")this.view.leave();else if(this.selected)if(t==="Enter")this.toggle(this.selected);else if(t==="ArrowRight")this.
-toggle(this.selected,!0);else if(t==="ArrowLeft")this.toggle(this.selected,!1);else return!1;else return!1;return!0}};var Ps=400,Ot=class{constructor(t,e){this.store=t,this.view=e,this.turns=new yt(t),this.opened=new Map,this.sent=null,this.
-waiting=0,this.chat=new vt({emit:n=>this.#e(n),details:n=>this.#n(n),attachables:()=>this.#o(),drawn:n=>Q(n,t.manager),leave:()=>e.
+toggle(this.selected,!0);else if(t==="ArrowLeft")this.toggle(this.selected,!1);else return!1;else return!1;return!0}};var qs=400,Ot=class{constructor(t,e){this.store=t,this.view=e,this.turns=new yt(t),this.opened=new Map,this.sent=null,this.
+waiting=0,this.chat=new vt({emit:n=>this.#e(n),details:n=>this.#n(n),attachables:()=>this.#o(),drawn:n=>Z(n,t.manager),leave:()=>e.
 leave()}),this.node=this.chat.node,this.chosen=o("select","session"),this.chosen.id=g(),this.chosen.addEventListener("ch\
 ange",()=>{t.send({kind:"session",name:this.chosen.value}),this.chat.composer.input.focus()});let s=o("label","hidden","\
 Session");s.htmlFor=this.chosen.id,this.fresh=p("New","small",()=>{t.send({kind:"session",name:""}),this.chat.composer.input.
@@ -574,19 +580,19 @@ let{store:t}=this,e=this.turns.take(),{agent:s=t.title,description:n="",models:r
 {};return{agent:s,description:n,models:r,turns:this.sent?[...e,this.#t(this.sent)]:e,earlier:t.earlier?t.earlier:0,suggestions:a,
 running:t.status.status==="running",stopping:this.view.stopping,reason:this.reason,answers:[...t.cards.values()].some(l=>l.
 kind==="input"&&t.isOpen(l)),gone:t.gone,attaches:h}}#t({text:t,note:e}){let s=this.store.box?.waiting?`waiting for ${this.
-store.box.waiting}`:e;return{id:"sent",asked:{who:"you",text:t,pieces:[]},parts:[],running:!s,note:s,repeats:!1,detailed:!1}}get reason(){
-let{status:t,cards:e,box:s,gone:n}=this.store;return n?"The kernel is gone: run the cell again.":[...e.values()].some(r=>this.
-store.isOpen(r)&&!this.isTypedHere(r))?"Answer the card above first.":this.sent?"Sent; the kernel answers when it is fre\
-e.":t.status==="running"&&!s?.elsewhere?"Wait for the answer, or stop it.":""}isTypedHere(t){return["error","wait"].includes(
-t.kind)||t.kind==="input"&&!t.tool}#e(t){if(t.kind==="stop")return this.view.stopNow(),!0;if(this.reason)return!1;if(t.kind===
-"send")return this.#s({kind:"ask",text:t.text,attach:t.attach},t.text);let e=this.turns.take().find(r=>r.id===t.turn),s=t.
-kind==="edit"?t.text:e?.asked?.text??"";if(t.turn.startsWith("refused"))return this.#s({kind:"ask",text:s,attach:[]},s);
-let n=t.turn.split("/")[0];return this.#s({kind:"again",event:n,text:t.kind==="edit"?s:null},s)}#s(t,e){return this.store.
-send(t)?(this.sent={text:e,note:""},this.chat.follows=!0,this.waiting=window.setTimeout(()=>{if(!this.sent)return;let s=ce(
-this.store.manager);this.sent={...this.sent,note:s?`waiting for ${s}`:""},this.view.repaint()},Ps),this.view.repaint(),!0):
-!1}#i(){clearTimeout(this.waiting),this.sent=null}#n(t){let e=new U(this.store,this.view,s=>this.turns.isIn(t,s));return this.
-opened.set(t,e),e.reset(),e.paint(),{node:e.node,close:()=>{this.opened.delete(t)}}}#o(){let t=g();return new Promise(e=>{
-this.store.need("attachables",t,e)})}remove(){clearTimeout(this.waiting),this.chat.remove()}};var Et=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
+store.box.waiting}`:e;return{id:"sent",asked:{who:"you",text:t,attached:[],pieces:[]},parts:[],running:!s,note:s,repeats:!1,
+detailed:!1}}get reason(){let{status:t,cards:e,box:s,gone:n}=this.store;return n?"The kernel is gone: run the cell again\
+.":[...e.values()].some(r=>this.store.isOpen(r)&&!this.isTypedHere(r))?"Answer the card above first.":this.sent?"Sent; t\
+he kernel answers when it is free.":t.status==="running"&&!s?.elsewhere?"Wait for the answer, or stop it.":""}isTypedHere(t){
+return["error","wait"].includes(t.kind)||t.kind==="input"&&!t.tool}#e(t){if(t.kind==="stop")return this.view.stopNow(),!0;
+if(this.reason)return!1;if(t.kind==="send")return this.#s({kind:"ask",text:t.text,attach:t.attach},t.text);let e=this.turns.
+take().find(r=>r.id===t.turn),s=t.kind==="edit"?t.text:e?.asked?.text??"";if(t.turn.startsWith("refused"))return this.#s(
+{kind:"ask",text:s,attach:[]},s);let n=t.turn.split("/")[0];return this.#s({kind:"again",event:n,text:t.kind==="edit"?s:
+null},s)}#s(t,e){return this.store.send(t)?(this.sent={text:e,note:""},this.chat.follows=!0,this.waiting=window.setTimeout(
+()=>{if(!this.sent)return;let s=ce(this.store.manager);this.sent={...this.sent,note:s?`waiting for ${s}`:""},this.view.repaint()},
+qs),this.view.repaint(),!0):!1}#i(){clearTimeout(this.waiting),this.sent=null}#n(t){let e=new z(this.store,this.view,s=>this.
+turns.isIn(t,s));return this.opened.set(t,e),e.reset(),e.paint(),{node:e.node,close:()=>{this.opened.delete(t)}}}#o(){let t=g();
+return new Promise(e=>{this.store.need("attachables",t,e)})}remove(){clearTimeout(this.waiting),this.chat.remove()}};var Et=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
 -keyshortcuts","/ s w Escape")}onKey(t){t.ctrlKey||t.metaKey||t.altKey||t.isComposing||t.target instanceof Element&&(t.target.
 closest("input, textarea, select, [contenteditable], .adknb-form")||this.handle(t.key)&&(t.preventDefault(),t.stopPropagation()))}handle(t){
 let{tabs:e,tools:s}=this.view;if(t==="Escape")return this.view.leave(),!0;let n={"/":"events",s:"state",w:"waterfall"}[t],
@@ -594,7 +600,7 @@ r=e.panels.find(a=>a.name===n&&a.exists);return!r||!this.view.store.rows.size?!1
 this.view.paint(),t==="/"&&s.filter.focus(),!0)}};var Ct=class{constructor(t){this.store=t,this.nodes=new Map,this.node=o("ul","lanes"),this.node.setAttribute("aria-label",
 "Working at once"),this.node.tabIndex=0}paint(){let{lanes:t,last:e,rows:s}=this.store;if(this.node.hidden=t.size<2,!this.
 node.hidden)for(let n of t.values()){let r=this.words(s.get(e.get(n.id)??"")),a=`${n.state} ${r}`,h=this.nodes.get(n.id);
-if(h?.drawn===a)continue;let[l,d]=V[n.state]??["",""],u=o("span","stands",o("span","icon",l),` ${d}`),c=o("li","lane",u,
+if(h?.drawn===a)continue;let[l,d]=Y[n.state]??["",""],u=o("span","stands",o("span","icon",l),` ${d}`),c=o("li","lane",u,
 o("span","author",n.label),o("span","words",r));c.dataset.mark=n.state,c.dataset.lane=String(this.color(n.id)),h?h.node.
 replaceWith(c):this.node.append(c),this.nodes.set(n.id,{node:c,drawn:a})}}words(t){return t?t.kind==="call"?`⚙ ${t.tool}\
 (${t.args}) ${t.result??t.text}`:t.text.trim().split(`
@@ -618,35 +624,35 @@ a=>this.#t(a)),n=[t,...s.map(({label:a,text:h})=>a?`${a}: ${h}`:h)].filter(Boole
 r),this.chips.replaceChildren(...r.map(a=>this.#e(a))))}#t({label:t,folded:e}){return e===this.toggled.has(t)}#e(t){let{
 label:e,text:s}=t,n=o("button","chip notice-chip",e);n.type="button",n.title=s,n.setAttribute("aria-controls",this.node.
 id);let r=()=>n.setAttribute("aria-expanded",String(this.#t(t)));return n.addEventListener("click",()=>{this.toggled.delete(
-e)||this.toggled.add(e),r(),this.paint()}),r(),n}};var He=new Map;function y(i){He.set(i.name,i)}function We({name:i,title:t,module:e}){return e?{name:i,title:t,mount:(s,n)=>new ie(
-i,Rs(e),s,n)}:He.get(i)??null}var De=new Map;function Rs(i){let t=De.get(i);if(t)return t;let e=URL.createObjectURL(new Blob(
-[i],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return De.set(i,s),s}var ie=class{constructor(t,e,s,n){
-this.root=s,this.view=Fe(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
-oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function Fe(i,t){
+e)||this.toggled.add(e),r(),this.paint()}),r(),n}};var We=new Map;function y(i){We.set(i.name,i)}function Fe({name:i,title:t,module:e}){return e?{name:i,title:t,mount:(s,n)=>new ie(
+i,Ds(e),s,n)}:We.get(i)??null}var He=new Map;function Ds(i){let t=He.get(i);if(t)return t;let e=URL.createObjectURL(new Blob(
+[i],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return He.set(i,s),s}var ie=class{constructor(t,e,s,n){
+this.root=s,this.view=Ke(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
+oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function Ke(i,t){
 let{store:e}=t;return{need:s=>new Promise(n=>{e.need(i,s,n)}),showEvent:s=>t.showEvent(s),get status(){return e.status.status}}}
 var Mt=class{constructor(t,e){this.panel=t,this.view=e,this.name=t.name,this.title=t.title,this.node=o("div",t.look??`pa\
 nel ${t.name}`),this.node.tabIndex=0,this.request=new ne(e.store,t.asks??t.name),this.part=t.mount?.(this.node,e)??{paint:s=>t.
-render?.(this.node,s,Fe(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
+render?.(this.node,s,Ke(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
 this.name)}get isOffered(){let{offers:t,gone:e}=this.view.store;return this.panel.asks!==null&&!e&&t.includes(this.name)}opened(){
 this.isOffered&&this.request.now(),this.part.opened?.()}touch(t){this.isOffered&&(this.panel.refresh??["append","patch",
 "status"]).includes(t.op)&&this.request.soon(),this.part.touch?.(t)}closed(){this.request.cancel(),this.part.closed?.()}paint(){
 try{this.part.paint(this.request.data)}catch(t){f(this.node,o("div","problem",`This panel failed: ${t}`))}}},ne=class{constructor(t,e){
 this.store=t,this.what=e,this.sent=0,this.timer=0}get data(){return this.store.panels.get(this.what)}now(){this.cancel(),
 this.sent=performance.now(),this.store.send({kind:"need",what:this.what})}soon(){this.timer||=window.setTimeout(()=>this.
-now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var qs=new Set(["rect","path","text"]),Ds=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
-dasharray text-anchor font-size font-weight".split(" "));function Hs({width:i,height:t,shapes:e}){let s=v("svg",{width:i,
-height:t,viewBox:`0 0 ${i} ${t}`});s.style.minWidth=`${Math.round(i*.65)}px`;for(let{tag:n,at:r,text:a,key:h}of e){if(!qs.
-has(n))continue;let l=v(n,Object.fromEntries(Object.entries(r).filter(([d])=>Ds.has(d))));l.dataset.key=h,l.textContent=
+now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var Hs=new Set(["rect","path","text"]),Ws=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
+dasharray text-anchor font-size font-weight".split(" "));function Fs({width:i,height:t,shapes:e}){let s=v("svg",{width:i,
+height:t,viewBox:`0 0 ${i} ${t}`});s.style.minWidth=`${Math.round(i*.65)}px`;for(let{tag:n,at:r,text:a,key:h}of e){if(!Hs.
+has(n))continue;let l=v(n,Object.fromEntries(Object.entries(r).filter(([d])=>Ws.has(d))));l.dataset.key=h,l.textContent=
 a,s.append(l)}return s}var jt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
 "role","img"),this.node.tabIndex=0}followPath(){let t=this.node.getBoundingClientRect(),e=this.node.querySelector("rect:\
 is([data-mark=now], [data-mark=waits]):not([fill=none])");if(!e)return;let s=e.getBoundingClientRect();(s.top<t.top||s.bottom>
 t.bottom)&&(this.node.scrollTop+=(s.top+s.bottom-t.top-t.bottom)/2),(s.left<t.left||s.right>t.right)&&(this.node.scrollLeft+=
 (s.left+s.right-t.left-t.right)/2)}paint(){let{drawing:t,marks:e}=this.store;if(this.node.hidden=!t,!!t){this.drawn!==t&&
-(this.drawn=t,f(this.node,Hs(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
+(this.drawn=t,f(this.node,Fs(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
 e);this.node.setAttribute("aria-label",[t.title,...this.stateTexts()].join("; ")),this.followPath()}}#t(t,e){let{key:s=""}=t.
-dataset,n=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==n&&(t.dataset.mark=n,s.startsWith("s:")?t.textContent=V[n]?.[0]??
+dataset,n=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==n&&(t.dataset.mark=n,s.startsWith("s:")?t.textContent=Y[n]?.[0]??
 "":s.startsWith("c:")&&(t.textContent=n))}stateTexts(){let{drawing:t,marks:e}=this.store,s=(t?.shapes??[]).filter(({at:n,
-key:r})=>n["font-weight"]&&r.startsWith("n:"));return Object.entries(V).flatMap(([n,[,r]])=>{let a=s.filter(({key:h})=>n!==
+key:r})=>n["font-weight"]&&r.startsWith("n:"));return Object.entries(Y).flatMap(([n,[,r]])=>{let a=s.filter(({key:h})=>n!==
 "was"&&e[h]===n).map(({text:h})=>h);return a.length?[`${r}: ${[...new Set(a)].join(", ")}`]:[]})}};var Nt=class{constructor(t,e){this.panels=t,this.view=e,this.current=t[0],this.node=o("div","tabs"),this.node.setAttribute(
 "role","tablist"),this.node.setAttribute("aria-label","Panels"),this.tabs=new Map(t.map(s=>[s,this.tab(s)])),this.node.append(
 ...this.tabs.values()),this.node.addEventListener("keydown",s=>this.onKey(s))}tab(t){let e=o("button","tab",t.title);return e.
@@ -660,9 +666,9 @@ let e=this.panels.filter(r=>this.tabs.get(r)?.hidden===!1),s=e.indexOf(this.curr
 1,Home:0,End:e.length-1};if(t.key in n)this.select(e[n[t.key]%e.length],!0);else if(t.key==="Escape")this.view.leave();else if(t.
 key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault(),t.stopPropagation()}};var _t=class{constructor(t,e,s){this.store=t,this.missed=new st(t,s),this.frame=0,this.stale=!0,this.stopping=!1,this.placed=
 !1,this.title=o("span","title"),this.model=o("span","model dim"),this.status=o("span","status"),this.stop=p("Stop","stop",
-()=>this.stopNow()),this.notice=new Lt(t),this.lanes=new Ct(t),this.picture=new jt(t),this.events=new U(t,this),this.state=
+()=>this.stopNow()),this.notice=new Lt(t),this.lanes=new Ct(t),this.picture=new jt(t),this.events=new z(t,this),this.state=
 new St(t),this.cards=new ft(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
-"role","status");let n=t.listed.map(We).filter(r=>r!==null);this.tabs=new Nt(n.map(r=>new Mt(r,this)),this),this.log=this.
+"role","status");let n=t.listed.map(Fe).filter(r=>r!==null);this.tabs=new Nt(n.map(r=>new Mt(r,this)),this),this.log=this.
 tabs.panels[0],this.tools=new Tt(t,this),this.summary=new At(t,this),this.bar=o("div","bar",this.summary.copy,this.summary.
 button,this.tabs.node,this.tools.node),this.panelsShown=!t.box,this.chatBox=t.box?new Ot(t,this):null,this.announcer=new at(
 t),this.root=this.#t(),this.keys=new Et(this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#s(),
@@ -706,25 +712,25 @@ o("div","dim","Nothing has been timed yet.")),this.table.hidden=!t.length,this.p
 map(c=>Math.max(c.begin,c.end??0))),n=Math.min(...t.map(c=>c.begin))>=s?0:Math.min(...t.map(c=>c.begin)),r=Math.min(230,
 Math.round(e*.34)),a=e-r-62,h=c=>r+(c-n)/(s-n||1)*a,l=t.length*Bt+22,d=v("svg",{width:e,height:l,viewBox:`0 0 ${e} ${l}`,
 role:"img"});d.setAttribute("aria-label",`${t.length} bars over ${b(s-n)}; the table below says the same`);let u=c=>s-n<
-1e3?b(c):`${(c/1e3).toFixed(1)} s`;for(let c of Ws(n,s,Math.max(2,Math.floor(a/90))))d.append(v("path",{class:"adknb-gri\
+1e3?b(c):`${(c/1e3).toFixed(1)} s`;for(let c of Ks(n,s,Math.max(2,Math.floor(a/90))))d.append(v("path",{class:"adknb-gri\
 d",d:`M${h(c)} 16V${l}`})),d.append(v("text",{class:"adknb-tick",x:h(c),y:11,"text-anchor":"middle"},u(c-n)));return d.append(
 ...t.map((c,m)=>this.bar(c,20+m*Bt,h,s,r,e))),d}bar(t,e,s,n,r,a){let[h,l]=[s(t.begin),Math.max(s(t.end??n),s(t.begin)+2)],
 d=v("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
-12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":It[t.kind]?.[0]??""} ${t.name}`;d.append(v("title",{},Fs(t))),d.append(v(
+12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":It[t.kind]?.[0]??""} ${t.name}`;d.append(v("title",{},Js(t))),d.append(v(
 "rect",{class:"adknb-hit",x:0,y:e,width:a,height:Bt})),d.append(v("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
-c-1))}…`:m));let k=t.kind==="agent"?6:12,S=(j,Pt,N)=>v("rect",{class:`adknb-${N}`,x:j,y:e+(Bt-k)/2,width:Math.max(1,Pt-
-j),height:k,rx:2}),E=t.first===null?null:s(t.first);E===null?d.append(S(h,l,t.kind==="model"?"waits":"work")):d.append(S(
+c-1))}…`:m));let k=t.kind==="agent"?6:12,S=(N,Pt,_)=>v("rect",{class:`adknb-${_}`,x:N,y:e+(Bt-k)/2,width:Math.max(1,Pt-
+N),height:k,rx:2}),E=t.first===null?null:s(t.first);E===null?d.append(S(h,l,t.kind==="model"?"waits":"work")):d.append(S(
 h,E,"waits"),S(E,l,"work"));let O=t.end===null?"…":b(t.end-t.begin);d.append(v("text",{class:"adknb-taken",x:l+5,y:e+15},
 O));let{event:q}=t;return q&&d.addEventListener("click",()=>this.view.showEvent(q)),d}paintTable(){if(!this.table.open)return;
 let t=o("tr","",...["what","name","of","begins","first piece","takes"].map(s=>o("th","",s))),e=this.bars.map(s=>o("tr","",
 ...[s.error?`${It[s.kind]?.[1]} ✗ ${s.error}`:It[s.kind]?.[1]??s.kind,s.name,s.agent,b(s.begin)||"0",s.first===null?"":
-b(s.first-s.begin),s.end===null?Ke(s):b(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
-this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function Ws(i,t,e){let s=(t-i)/e,n=10**Math.floor(
+b(s.first-s.begin),s.end===null?Je(s):b(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
+this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function Ks(i,t,e){let s=(t-i)/e,n=10**Math.floor(
 Math.log10(s||1)),r=[1,2,5,10].map(h=>h*n).find(h=>h>=.8*s)??s,a=Math.max(r,t-i<1e3?1:100);return Array.from({length:Math.
-floor((t-i)/a)+1},(h,l)=>i+l*a)}function Ke(i){return i.kind==="person"?"still waits":"still at work"}function Fs(i){let t=i.
-end===null?Ke(i):`took ${b(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${b(i.first-i.begin)}`,s=`${It[i.kind]?.[1]??
+floor((t-i)/a)+1},(h,l)=>i+l*a)}function Je(i){return i.kind==="person"?"still waits":"still at work"}function Js(i){let t=i.
+end===null?Je(i):`took ${b(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${b(i.first-i.begin)}`,s=`${It[i.kind]?.[1]??
 i.kind} ${i.name}: began at ${b(i.begin)||"0 ms"}, ${t}${e}`;return i.error?`${s}; ${i.error}`:s}y({name:"waterfall",title:"\
-Waterfall",mount:(i,t)=>new re(i,t)});var Ks={user:"of this user",app:"of all",temp:"of this turn"},ae=class{constructor(t,e){this.store=e.store,this.whole=void 0,
+Waterfall",mount:(i,t)=>new re(i,t)});var Us={user:"of this user",app:"of all",temp:"of this turn"},ae=class{constructor(t,e){this.store=e.store,this.whole=void 0,
 this.editing=null,this.sent=null,this.drawn=null,this.choices="",this.against=o("select","input"),this.against.setAttribute(
 "aria-label","Compare with"),this.against.addEventListener("change",()=>this.paint(this.whole)),this.against.addEventListener(
 "keydown",s=>s.stopPropagation()),this.add=p("Add a key","small",()=>this.edit("")),this.problem=o("div","problem"),this.
@@ -740,9 +746,9 @@ mayEdit;let r=this.store.rows.get(this.against.value),a=r?(r.changes??[]).map(u=
 h=JSON.stringify([a,this.editing,this.mayEdit,t]);if(h===this.drawn||this.editing!==null&&this.drawn)return;this.drawn=h;
 let l=this.editing===""?this.form("",""):null;f(this.rows,l,...a.map(u=>this.row(u,!r)));let d=this.rows.querySelector("\
 input, textarea");d instanceof HTMLElement&&d.focus()}row(t,e){let{key:s,kind:n}=t,r=n==="-",a=e&&!r?this.whole?.find(m=>m.
-key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[h,l]=Us(s),d=o("span","chip",h);d.title=Ks[h]??
+key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[h,l]=Gs(s),d=o("span","chip",h);d.title=Us[h]??
 "of this session",d.dataset.scope=h;let u=o("span","mark",n||" ",D[n]?o("span","hidden",D[n]):null),c=o("div","key-row",
-u,d,o("div","key-name",l),Js(t,a));return c.dataset.mark=n,e&&!r&&h!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
+u,d,o("div","key-name",l),zs(t,a));return c.dataset.mark=n,e&&!r&&h!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
 let e=p("Edit","small",()=>this.edit(t));e.setAttribute("aria-label",`Edit ${t}`);let s=p("Delete","small",()=>this.send(
 {kind:"state",key:t,text:null}));return s.setAttribute("aria-label",`Delete ${t}`),o("div","key-buttons",e,s)}form(t,e){
 let s=t?null:this.input("Key","name, user:name or app:name",""),n=this.input("Value","JSON, or else text",e),r=()=>this.
@@ -751,9 +757,9 @@ send({kind:"state",key:t||(s?.value.trim()??""),text:n.value}),a=()=>{this.edit(
 wn",l=>{l.stopPropagation(),l.key==="Escape"?a():l.key==="Enter"&&!l.shiftKey&&!l.isComposing&&!(l.target instanceof HTMLButtonElement)&&
 (l.preventDefault(),r())}),h}input(t,e,s){let n=o(s.includes(`
 `)?"textarea":"input","input");return n.value=s,n.placeholder=e,n.setAttribute("aria-label",`${t} (${e})`),n}send(t){this.
-sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.send(t)}};function Js({kind:i,old:t,
-value:e},s){let n=i==="-",r=i==="~"||n?o("div","was",o("span","hidden","was "),X(t??"")):null;return o("div","values",r,
-n?null:o("div","value",X(s??e??"")))}function Us(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
+sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.send(t)}};function zs({kind:i,old:t,
+value:e},s){let n=i==="-",r=i==="~"||n?o("div","was",o("span","hidden","was "),Q(t??"")):null;return o("div","values",r,
+n?null:o("div","value",Q(s??e??"")))}function Gs(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
 t+1)]}y({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:i=>i.state.length>0,mount:(i,t)=>new ae(
 i,t)});y({name:"graph",title:"Graph",asks:null,exists:i=>!!i.drawing,mount(i,t){let e=o("div","dim standing");return i.removeAttribute(
 "tabindex"),i.append(e),{paint(){t.picture.node.parentNode!==i&&e.before(t.picture.node),e.textContent=t.picture.stateTexts().
@@ -772,27 +778,27 @@ drawn&&(this.drawn=n,t.length?s?f(this.body,...this.call(s)):f(this.body,o("div"
 "No model has been asked yet.")))}call(t){let e=Object.entries(t.tokens).map(([a,h])=>`${Number(h).toLocaleString("en")}\
  ${a}`).join(", "),s=[b(t.ms),t.first_ms===null?"":`first piece after ${b(t.first_ms)}`],n=[t.model,e&&`tokens: ${e}`,...s].
 filter(Boolean).join(" · "),r=t.system.map(a=>a.text).join("");return[o("div","dim facts",n),t.error?o("div","problem",
-`✗ ${t.error}`):null,z("System instruction","",r,!0,o("div","sent",...t.system.flatMap(Ue))),z("Tools",String(t.tools.
-length),t.tools,!1,...t.tools.map(zs)),z("History",x(t.messages,"message"),t.history,!0,...Je(t.history)),z("Settings","",
-t.settings&&Object.keys(t.settings),!1,R(t.settings)),z("Answer","",t.answer,!0,...Je(t.answer)),z("Raw response","",t.raw,
-!1,t.raw?o("div","",A("Copy",()=>JSON.stringify(t.raw,null,2)),R(t.raw)):null)]}};function z(i,t,e,s,...n){if(!e||!e.length&&
+`✗ ${t.error}`):null,G("System instruction","",r,!0,o("div","sent",...t.system.flatMap(ze))),G("Tools",String(t.tools.
+length),t.tools,!1,...t.tools.map(Vs)),G("History",x(t.messages,"message"),t.history,!0,...Ue(t.history)),G("Settings","",
+t.settings&&Object.keys(t.settings),!1,R(t.settings)),G("Answer","",t.answer,!0,...Ue(t.answer)),G("Raw response","",t.raw,
+!1,t.raw?o("div","",A("Copy",()=>JSON.stringify(t.raw,null,2)),R(t.raw)):null)]}};function G(i,t,e,s,...n){if(!e||!e.length&&
 typeof e!="object"||Array.isArray(e)&&!e.length)return null;let r=o("details","part",o("summary","",o("b","",i),t?o("spa\
-n","dim",` ${t}`):null),...n);return r.open=s,r}function Ue({text:i,source:t}){if(!t)return[i];let e=o("mark","put",o("s\
-pan","hidden",`put in for ${t}: `),i||"(nothing)",o("span","source",t));return e.title=`put in for ${t}`,[e]}function zs({
+n","dim",` ${t}`):null),...n);return r.open=s,r}function ze({text:i,source:t}){if(!t)return[i];let e=o("mark","put",o("s\
+pan","hidden",`put in for ${t}: `),i||"(nothing)",o("span","source",t));return e.title=`put in for ${t}`,[e]}function Vs({
 name:i,description:t,parameters:e}){return o("div","tool-sent",o("div","call",i),o("div","dim",t),e?R(e,"parameters",!1):
-null)}function Je(i){return i.map(({role:t,kind:e,text:s})=>{let n=o("div","said",o("span","role",t),o("span","dim",e),o(
-"div","sent",...s.flatMap(Ue)));return n.dataset.kind=e,n})}y({name:"prompt",title:"Prompt",asks:"prompts",refresh:["pat\
+null)}function Ue(i){return i.map(({role:t,kind:e,text:s})=>{let n=o("div","said",o("span","role",t),o("span","dim",e),o(
+"div","sent",...s.flatMap(ze)));return n.dataset.kind=e,n})}y({name:"prompt",title:"Prompt",asks:"prompts",refresh:["pat\
 ch","status"],mount:(i,t)=>new he(i,t)});var le=class{constructor(t,e){this.store=e.store,this.root=t,this.requested=new Set,this.nodes=new Map}opened(){for(let t of this.
 store.artifacts.keys())this.requested.has(t)||(this.requested.add(t),this.store.send({kind:"need",what:"artifact",id:t}))}touch(t){
 t.op==="artifact"&&this.opened()}paint(){for(let t of this.store.artifacts.values()){let e=this.store.panels.get(`artifa\
 ct/${t.id}`),s=this.nodes.get(t.id);if(s&&s.drawn===e)continue;let n=this.artifact({...t,...e},!!e);s?s.node.replaceWith(
-n):this.root.append(n),this.nodes.set(t.id,{node:n,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${Gs(
+n):this.root.append(n),this.nodes.set(t.id,{node:n,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${Ys(
 t.size)}`,n=o("div","artifact-head",o("b","",t.name),o("span","dim",s)),{data:r,name:a,mime:h}=t;if(r){let d=p("Download",
-"small",()=>rt(a.split("/").pop()??a,h,Vs(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let l=e?this.content(
+"small",()=>rt(a.split("/").pop()??a,h,Xs(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let l=e?this.content(
 t):o("div","dim","…");return o("div","artifact",n,l)}content(t){return t.image?Gt(t.image,t.alt):t.html?o("div","html",
 H(t.html)):t.page?M(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
-an be downloaded.":"Too large for a page.")}};function Gs(i){return i<1e3?`${i} bytes`:i<1e6?`${(i/1e3).toFixed(1)} kB`:
-`${(i/1e6).toFixed(1)} MB`}function Vs(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}y({name:"artifacts",title:"\
-Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new le(i,t)});function Yo(i,t=[]){let e=new ot(i);for(let n of t)e.receive(n);let s=new Set;return fe(e.own_id,i.widget_manager),e.box&&
+an be downloaded.":"Too large for a page.")}};function Ys(i){return i<1e3?`${i} bytes`:i<1e6?`${(i/1e3).toFixed(1)} kB`:
+`${(i/1e6).toFixed(1)} MB`}function Xs(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}y({name:"artifacts",title:"\
+Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new le(i,t)});function Qo(i,t=[]){let e=new ot(i);for(let n of t)e.receive(n);let s=new Set;return fe(e.own_id,i.widget_manager),e.box&&
 de(i.widget_manager),{show(n){let r=[...s].find(h=>h.isOrphan);r?.moveTo(n);let a=r??new _t(e,n,i.widget_manager);return s.
-add(a),e.views.add(a),e.send({kind:"page",stays:et(i.widget_manager)}),e.send({kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{Yo as open,y as registerPanel};
+add(a),e.views.add(a),e.send({kind:"page",stays:et(i.widget_manager)}),e.send({kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{Qo as open,y as registerPanel};

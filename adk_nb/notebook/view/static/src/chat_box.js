@@ -119,7 +119,7 @@ export class ChatBox {
    */
   #sentTurn({ text, note }) {
     const waits = this.store.box?.waiting ? `waiting for ${this.store.box.waiting}` : note;
-    const asked = { who: "you", text, pieces: [] };
+    const asked = { who: "you", text, attached: [], pieces: [] };
     return { id: "sent", asked, parts: [], running: !waits, note: waits, repeats: false, detailed: false };
   }
 

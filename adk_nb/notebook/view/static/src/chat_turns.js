@@ -2,7 +2,7 @@
 
 import { authorOf } from "./row_text.js";
 
-/** @import { Part, Step, Turn } from "./chat/types" */
+/** @import { Asked, Part, Step, Turn } from "./chat/types" */
 /** @import { Op, Piece, Row } from "./types" */
 /** @import { Store } from "./store.js" */
 
@@ -47,7 +47,7 @@ export class Turns {
   /** @param {Row} row */
   #add(row) {
     const begins = row.kind === "user" && BEGINS.test(row.id);
-    if (begins || !this.entries.length) {
+    if (begins || row.id.startsWith("note") || !this.entries.length) {
       this.#forget(this.entries.at(-1));
       this.entries.push({ rows: [], turn: null });
     }
@@ -98,10 +98,10 @@ export class Turns {
     const running = status === "running";
     const parts = partsOf(begins ? rows.slice(1) : rows, running);
     if (status === "cancelled") parts.push(partOf(`${ids[0]}/stopped`, "note", "", "Stopped."));
-    const isSaid = !ids[0].startsWith("refused");
+    const isSaid = !/^(refused|note)/.test(ids[0]);
     return {
       id: ids[0],
-      asked: begins ? { who: authorOf(first), text: first.text, pieces: first.shown ?? [] } : null,
+      asked: begins ? askedBy(first) : null,
       parts,
       running,
       note: "",
@@ -109,6 +109,18 @@ export class Turns {
       detailed: isSaid,
     };
   }
+}
+
+// What message_text in event_text.py writes for an attachment.
+const ATTACHED = /\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
+
+/**
+ * @param {Row} row
+ * @returns {Asked}
+ */
+function askedBy(row) {
+  const attached = [...row.text.matchAll(ATTACHED)].map(([, name]) => name);
+  return { who: authorOf(row), text: row.text.replace(ATTACHED, "").trim(), attached, pieces: row.shown ?? [] };
 }
 
 /**
@@ -131,7 +143,8 @@ export function partOf(id, kind, who, text) {
 export function partsOf(rows, running) {
   const said = new Said();
   for (const row of rows) {
-    if (isStep(row) || row.kind === "user") said.step(row);
+    if (row.kind === "user" && said.isQuestion) said.mine(row);
+    else if (isStep(row) || row.kind === "user") said.step(row);
     else if (row.kind === "sources") said.sources(row);
     else if (row.kind === "marker") said.parts.push(partOf(row.id, "note", "", row.text));
     else if (row.kind === "error") said.error(row);
@@ -145,6 +158,7 @@ class Said {
   constructor() {
     /** @type {Part[]} */
     this.parts = [];
+    this.question = ""; // id of the last question
     this.first = ""; // id of the first row of what is said next
     /** @type {Step[]} */
     this.steps = [];
@@ -177,6 +191,16 @@ class Said {
     last.pages = [...last.pages, ...(pages ?? [])];
   }
 
+  /** True if the last thing that was said is a question. */
+  get isQuestion() {
+    return this.parts.length > 0 && this.parts.at(-1)?.id === this.question;
+  }
+
+  /** @param {Row} row */
+  mine(row) {
+    this.parts.push(partOf(row.id, "mine", authorOf(row), row.text));
+  }
+
   /** @param {Row} row */
   error(row) {
     this.parts.push({ ...partOf(row.id, "error", authorOf(row), row.text), steps: this.steps });
@@ -187,6 +211,7 @@ class Said {
   answer(row) {
     const { id, text, html, tail, streaming, pages } = row;
     const said = { html, tail, streaming, steps: this.steps, pieces: once([...this.pieces, ...(row.shown ?? [])]) };
+    if (row.kind === "question") this.question = this.first || id;
     this.parts.push({ ...partOf(this.first || id, "answer", authorOf(row), text), ...said, pages: pages ?? [] });
     this.#begin();
   }

@@ -6,7 +6,7 @@ import { count } from "../words.js";
 import { Composer } from "./composer.js";
 import { TurnNode } from "./turn.js";
 
-/** @import { Host, Talk, Turn } from "./types" */
+/** @import { Action, Host, Talk, Turn } from "./types" */
 
 const NEAR = 40; // pixels from the end at which a reader follows
 
@@ -35,7 +35,9 @@ export class Chat {
     this.down.setAttribute("aria-label", "To the newest message");
     this.down.hidden = true;
     this.slot = el("div", "talk-slot"); // for what the host shows above the field
-    this.composer = new Composer(host);
+    const typing = { ...host, emit: (/** @type {Action} */ action) => this.#emit(action) };
+    this.composer = new Composer(typing);
+    this.typing = typing;
     this.sized = new ResizeObserver(() => {
       if (this.follows) this.#scrollToEnd();
     });
@@ -46,6 +48,13 @@ export class Chat {
       event.stopPropagation(); // keys are for the conversation, not for the page around it
       if (event.key === "Escape") host.leave();
     });
+  }
+
+  /** @param {Action} action */
+  #emit(action) {
+    if (!this.host.emit(action)) return false;
+    this.composer.input.focus();
+    return true;
   }
 
   toEnd() {
@@ -85,7 +94,7 @@ export class Chat {
   #paintTurn(turn, talk, isLast) {
     let node = this.turns.get(turn.id);
     if (!node) {
-      node = new TurnNode(this.host, (change) => this.#unfold(change));
+      node = new TurnNode(this.typing, (change) => this.#unfold(change));
       this.turns.set(turn.id, node);
       this.list.append(node.node);
     } else if (isLast && this.list.lastElementChild !== node.node) this.list.append(node.node);

@@ -28,14 +28,14 @@ export class TurnNode {
     this.thinking.setAttribute("aria-hidden", "true");
     this.place = el("div", "talk-details");
     this.place.hidden = true;
-    const copy = copyButton("Copy", () => this.words);
+    this.copy = copyButton("Copy", () => this.words);
     this.retry = button("Retry", "small again", () => host.emit({ kind: "retry", turn: this.turn?.id ?? "" }));
     this.edit = button("Edit", "small again", () => this.#startEdit());
     this.more = button("Details", "small", () => this.unfold(() => this.#toggle()));
     this.retry.title = "Send the message again, in a copy of the conversation that ends before it";
     this.edit.title = "Change the message, and send it in a copy of the conversation that ends before it";
     this.more.setAttribute("aria-expanded", "false");
-    this.actions = el("div", "talk-actions", copy, this.retry, this.edit, this.more);
+    this.actions = el("div", "talk-actions", this.copy, this.retry, this.edit, this.more);
     this.node = el("div", "talk-turn", this.question, this.answers, this.thinking, this.actions, this.place);
   }
 
@@ -56,14 +56,17 @@ export class TurnNode {
     this.question.hidden = !turn.asked;
     if (turn.asked && before?.asked?.text !== turn.asked.text && !this.question.querySelector("textarea")) {
       const who = turn.asked.who === "you" ? null : el("div", "talk-head", el("b", "", turn.asked.who));
-      put(this.asked, who, el("div", "text", turn.asked.text), resultPieces(turn.asked.pieces));
+      const names = turn.asked.attached.map((name) => el("span", "attached-chip", name));
+      const attached = names.length ? el("div", "attached", ...names) : null;
+      put(this.asked, who, el("div", "text", turn.asked.text), attached, resultPieces(turn.asked.pieces));
     }
     this.note.textContent = turn.note;
     this.note.hidden = !turn.note;
     this.#paintParts(turn, talk);
     const isGrowing = turn.parts.some((part) => part.streaming);
     this.thinking.hidden = !turn.running || isGrowing;
-    this.actions.hidden = turn.running || !turn.parts.length;
+    this.copy.hidden = !this.words;
+    this.actions.hidden = turn.running || !(this.words || turn.repeats || turn.detailed) || !turn.parts.length;
     this.retry.hidden = this.edit.hidden = !turn.repeats;
     this.more.hidden = !turn.detailed;
   }
@@ -83,7 +86,7 @@ export class TurnNode {
         this.parts.set(part.id, node);
         this.answers.append(node.node);
       }
-      const named = part.kind !== "note" && part.who !== before;
+      const named = (part.kind === "answer" || part.kind === "error") && part.who !== before;
       node.paint(part, { model: talk.models[part.who] ?? "", named, running: turn.running });
       if (part.kind !== "note") before = part.who;
     }

@@ -17,10 +17,10 @@ export interface Step {
   ms: number | null;
 }
 
-/** An answer with the steps that it needed; an error; or a note of the notebook. */
+/** An answer with the steps that it needed; an error; a note of the notebook; or what the user said to a question. */
 export interface Part {
   id: string;
-  kind: "answer" | "error" | "note";
+  kind: "answer" | "error" | "note" | "mine";
   /** Who says it. */
   who: string;
   /** The text as it was written: markdown, if `html` is not null. */
@@ -36,11 +36,19 @@ export interface Part {
   pages: string[];
 }
 
+/** A message: its text, the names of what is attached, and pictures. */
+export interface Asked {
+  who: string;
+  text: string;
+  attached: string[];
+  pieces: Piece[];
+}
+
 /** A message, and what was said to it. An object stands for its content: a turn that changed is another object. */
 export interface Turn {
   id: string;
   /** The message. Null: the turn began without one. */
-  asked: { who: string; text: string; pieces: Piece[] } | null;
+  asked: Asked | null;
   parts: Part[];
   running: boolean;
   /** A line below the message, such as what it waits for. */
