@@ -94,7 +94,7 @@ def test_every_panel_and_the_chat_box_are_accessible_in_both_themes(lab: Lab):
         page.run_cell(cell)
     page.wait(".adknb-say").send_keys("And now?", Keys.ENTER)
     page.wait(".adknb-card[data-kind='error']", "the service is down")
-    page.wait(".adknb-fold", "tool call").click()
+    page.wait(".adknb-fold", "Details").click()
 
     tabs = {tab.text: tab for tab in page.all(".adknb-root")[0].find_elements("css selector", ".adknb-tab") if tab.text}
     assert list(tabs) == ["Events", "Waterfall", "State", "Graph", "Prompt", "Artifacts"]

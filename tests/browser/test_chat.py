@@ -61,7 +61,7 @@ def test_rows_are_seen_before_the_cell_ends_and_its_reply_stays(lab: Lab):
     stays(page, 2)
     page.wait(".adknb-answered", "It is 9 degrees.")
     assert not page.all(".adknb-asked"), "the cell above says it"
-    assert page.wait(".adknb-fold", "1 tool call").get_attribute("aria-expanded") == "false"
+    assert page.wait(".adknb-fold", "Details").get_attribute("aria-expanded") == "false"
 
 
 def test_a_click_on_approve_runs_the_call_once_and_the_answer_comes_into_the_same_cell(lab: Lab):

@@ -41,7 +41,7 @@ def test_a_conversation_is_held_in_one_output_and_kept(lab: Lab):
 
     say.send_keys(" now?", Keys.ENTER)
     page.wait(".adknb-card[data-kind='error']", "the service is down")
-    page.button("Retry").click()
+    page.click(".adknb-card .adknb-button", "Retry")
     page.until(lambda: ("payer", "I am back.") in page.talk(), "the second try")
     page.run_cell(3)
     assert page.text(3) == "'done'"

@@ -5,6 +5,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import comm
@@ -20,6 +21,7 @@ from adk_nb.notebook.chat.chat_box import ChatBox
 from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.notebook.view.display import LiveRun
 from adk_nb.notebook.view.reply_view import conversation_document
+from adk_nb.notebook.view.view_state import ViewState
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.notebook.view.writers.elements import visible_text
 from adk_nb.sessions import InMemorySessionService, Session
@@ -475,3 +477,165 @@ def test_a_session_that_only_a_box_has_opened_is_listed(shell: Shell, pages: Pag
     rows = str(shell.cell("%session")).splitlines()
 
     assert [row.split()[:2] for row in rows if row.startswith("tea")] == [["tea", "0"]]
+
+
+def rows_now(page: Wire) -> list[str]:
+    """The texts that the page shows now, in order, without those of calls."""
+    view = ViewState(box={})
+    for batch in page.batches:
+        for op in batch["ops"]:
+            view.apply(op)
+    return [row["text"] for row in view.rows.values() if row["kind"] != "call"]
+
+
+def boxes(page: Wire) -> dict[str, Any]:
+    """What the page was told of the box, all in all."""
+    changes = [op["box"] for op in ops(page, "box")]
+    return {key: value for change in [page.snapshots[0]["box"], *changes] for key, value in change.items()}
+
+
+def settled(page: Wire, answer: str) -> None:
+    """Wait until an answer is shown, and its turn is over."""
+    page.wait_for(lambda page: answer in rows_now(page) and ops(page, "status")[-1]["status"] == "done")
+
+
+def test_what_is_said_in_a_cell_of_the_session_is_shown_in_the_open_box(shell: Shell, pages: Pages) -> None:
+    guide(shell, "Hello!", "From a cell.", "Of another session.")
+    shell.cell("%chat guide")
+    box = pages.next()
+    box.says(kind="ask", text="Hi")
+    settled(box, "Hello!")
+
+    shell.cell("%chat guide And in a cell?")
+    shell.cell("%chat guide -s tea Elsewhere")
+
+    assert rows_now(box) == ["Hi", "Hello!", "And in a cell?", "From a cell."]
+    assert f"answering in cell {cell_of(shell)[3:-2]}" in " ".join(op["text"] for op in ops(box, "status"))
+    assert not boxes(box)["elsewhere"]
+
+
+def test_a_message_waits_for_the_cell_that_answers_in_its_session(shell: Shell, pages: Pages) -> None:
+    heard: list[str] = []
+
+    def look() -> str:
+        """Looks, until the box says that its message waits."""
+        box.says(kind="ask", text="And now?")
+        box.wait_for(lambda page: boxes(page)["waiting"])
+        heard.append(boxes(box)["waiting"])
+        return "rain"
+
+    model = ScriptedLlm(call("look"), "It rains.", "After the cell.")
+    shell.names["clerk"] = Agent(name="clerk", model=model, tools=[look])
+    shell.cell("%chat clerk")
+    box = pages.next()
+
+    shell.cell("%chat clerk Look")
+
+    settled(box, "After the cell.")
+    assert heard == [f"cell {cell_of(shell)[3:]}"]
+    assert rows_now(box) == ["Look", "It rains.", "And now?", "After the cell."]
+    assert boxes(box)["waiting"] == ""
+
+
+@pytest.mark.parametrize("text", [None, "And Rome?"])
+def test_a_message_is_sent_again_in_a_copy_and_its_session_stays(shell: Shell, pages: Pages, text: str | None) -> None:
+    guide(shell, "Hello!", "It is cold.", "Not the same.", "On.")
+    shell.cell("%chat guide")
+    box = pages.next()
+    for said, answer in (("Hi", "Hello!"), ("And Oslo?", "It is cold.")):
+        box.says(kind="ask", text=said)
+        settled(box, answer)
+    [event] = [row["id"].partition("/")[0] for row in told(box, "row", kind="user", text="And Oslo?")]
+
+    box.says(kind="again", event=event, text=text)
+
+    settled(box, "Not the same.")
+    first, greeting, note, again, answer = rows_now(box)
+    assert [first, greeting, again, answer] == ["Hi", "Hello!", text or "And Oslo?", "Not the same."]
+    assert "'main-2'" in note and "'main' is as it was" in note
+    assert boxes(box)["sessions"] == {"current": "main-2", "names": ["main-2", "main"]}
+    sessions = shell.ip.adk_nb.sessions
+    assert [event.text for event in sessions.events("main")] == ["Hi", "Hello!", "And Oslo?", "It is cold."]
+    assert sessions.current == "main"
+    sent = [content.parts[0].text for content in shell.names["model"].requests[-1].contents]
+    assert sent == ["Hi", "Hello!", text or "And Oslo?"]
+
+
+def test_a_message_that_was_never_sent_is_not_sent_again(shell: Shell, pages: Pages) -> None:
+    guide(shell, "Hello!")
+    shell.cell("%chat guide")
+    box = pages.next()
+
+    box.says(kind="again", event="nowhere", text=None)
+
+    box.wait_for(lambda page: told(page, "row", kind="error"))
+    assert shell.ip.adk_nb.sessions.names == []
+
+
+def test_a_box_goes_to_another_session_and_to_a_new_one(shell: Shell, pages: Pages) -> None:
+    guide(shell, "One.", "Two.", "Three.")
+    shell.cell("%chat guide First")
+    shell.cell("%chat guide -s tea Second")
+    shell.cell("%chat guide")
+    _, _, box = (pages.next() for _ in range(3))
+    assert boxes(box)["sessions"] == {"current": "main", "names": ["main", "tea"]}
+
+    box.says(kind="session", name="tea")
+    box.wait_for(lambda page: rows_now(page) == ["Second", "Two."])
+    box.says(kind="session", name="nowhere")
+    box.says(kind="session", name="")
+    box.wait_for(lambda page: boxes(page)["sessions"]["current"] == "main-2")
+    box.says(kind="ask", text="Third")
+    settled(box, "Three.")
+
+    assert rows_now(box) == ["Third", "Three."]
+    assert set(shell.ip.adk_nb.sessions.names) == {"main", "tea", "main-2"}
+
+
+def test_variables_and_files_are_listed_and_go_with_a_message(
+    shell: Shell, pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "map.csv").write_text("a,b\n1,2\n")
+    monkeypatch.chdir(tmp_path)
+    guide(shell, "I see.", "never")
+    shell.names["sold"] = [105, 106]
+    shell.cell("%chat guide")
+    box = pages.next()
+
+    box.says(kind="need", what="attachables", id="x")
+    box.wait_for(lambda page: ops(page, "panel"))
+    listed = ops(box, "panel")[0]["data"]
+    assert {"name": "sold", "kind": "list"} in listed and listed[-1] == {"name": "map.csv", "kind": "file"}
+    assert not {"model", "guide", "refund"} & {item["name"] for item in listed}
+    box.says(kind="ask", text="What is it?", attach=["sold", "map.csv"])
+    settled(box, "I see.")
+    parts = shell.names["model"].requests[-1].contents[-1].parts
+    assert [part.inline_data.data for part in parts if part.inline_data] == [b"[105,106]", b"a,b\n1,2\n"]
+
+    box.says(kind="ask", text="And this?", attach=["slod"])
+    box.wait_for(lambda page: told(page, "row", kind="error"))
+    assert "did you mean 'sold'" in told(box, "row", kind="error")[0]["text"]
+
+
+def test_an_empty_box_suggests_what_to_say_by_the_tools_of_its_agent(shell: Shell, pages: Pages) -> None:
+    guide(shell, "Hello!")
+    shell.cell("%chat guide")
+
+    box = boxes(pages.next())
+
+    assert (box["agent"], box["suggestions"]) == ("guide", ["What can you do?", "Use refund for …"])
+
+
+def test_turns_that_are_undone_in_a_cell_leave_the_box_with_the_next_one(shell: Shell, pages: Pages) -> None:
+    guide(shell, "Hello!", "Never mind.", "Again.")
+    shell.cell("%chat guide")
+    box = pages.next()
+    for said, answer in (("Hi", "Hello!"), ("A mistake", "Never mind.")):
+        box.says(kind="ask", text=said)
+        settled(box, answer)
+
+    shell.cell("%rewind")
+    box.says(kind="ask", text="Better")
+
+    settled(box, "Again.")
+    assert rows_now(box) == ["Hi", "Hello!", "Better", "Again."]

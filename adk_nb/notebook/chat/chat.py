@@ -213,7 +213,9 @@ class Chat:
             parts = [part for name in attached for part in parts_of_name(name, variables)]
             return turns(session), text, turn_options(attach=parts or None)
 
-        return Reach(sessions=lambda: sync.run(conversation.session_ids()), turns=turns, message=message, variables=variables)
+        return Reach(
+            sessions=lambda: sync.run(conversation.session_ids()), turns=turns, message=message, variables=variables
+        )
 
     def map(self, data: Any, **options: Any) -> Any:
         """Ask the agent about each row of a table, each in a session of its own, as `evaluation.agent_map`.

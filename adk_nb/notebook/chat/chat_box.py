@@ -79,6 +79,7 @@ class ChatBox:
         self._free = asyncio.Event()
         """Set unless a cell answers in the session."""
         self._free.set()
+        self._is_answering = False
         self.one_at_a_time = asyncio.Lock()
         """Held during a turn that the box shows."""
         agent = runner.conversation.agent
@@ -167,6 +168,7 @@ class ChatBox:
                 await self._free.wait()
             self.shown.wait_for("")
             self.shown.set_question(text)
+            self._is_answering = True
             try:
                 await send()
             except UserError as error:
@@ -174,6 +176,8 @@ class ChatBox:
             except Exception as error:
                 logger.exception("a text typed into a chat box could not be sent")
                 self.shown.question_refused(f"{type(error).__name__}: {error}")
+            finally:
+                self._is_answering = False
 
     # ---- other sessions
 
@@ -186,7 +190,7 @@ class ChatBox:
     async def _switch(self, name: str) -> None:
         """Show another session; empty: a new one."""
         assert self._reach
-        if self.one_at_a_time.locked() or not self._free.is_set():
+        if self._is_answering or not self._free.is_set():
             self.shown.show_notice("an answer is under way; wait for it, or stop it")
             return
         async with self.one_at_a_time:

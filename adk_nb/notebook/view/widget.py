@@ -161,7 +161,10 @@ logger = logging.getLogger(__name__)
 FIRST_SECONDS = 0.01
 """Between batches until an agent has its first row, for which the reader waits."""
 BATCH_SECONDS = 0.04
-"""Between batches while text streams."""
+"""Between the first batches of a text that streams."""
+BATCH_GROWTH = 1.06
+"""The next one of the same text comes later by this factor, so that a long text is few messages."""
+BATCH_SECONDS_MOST = 0.2
 ROWS_SECONDS = 0.1
 """Between batches otherwise."""
 OPS_SHARE = 10
@@ -222,7 +225,7 @@ class LiveView(anywidget.AnyWidget):
     """One view of one run, fed with ops from any thread.
 
     Ops are plain JSON (see `push`). They leave in batches, the first at once, then 10 ms after each until the agent has
-    a row, 40 ms after one with streaming text and 100 ms after others, so that a stream of tokens never meets the
+    a row, 40 to 200 ms after streaming text and 100 ms after others, so that a stream of tokens never meets the
     server's limit of messages; the whole state follows about once a second as `snapshot`, for pages that were reloaded
     or missed a batch.
     """
@@ -240,6 +243,7 @@ class LiveView(anywidget.AnyWidget):
         self._state = ViewState(title, box, own_id, model)
         self._seq = 0
         self._pause = BATCH_SECONDS
+        self._text_pause = BATCH_SECONDS
         self._awaits_first_row = False
         self._pending: list[Json] = []
         self._pending_text: dict[str, Json] = {}
@@ -275,8 +279,9 @@ class LiveView(anywidget.AnyWidget):
                 is such an id), `{"op": "artifact", "artifact": {"id", ...}}` (as `results.artifact`, replacing the one
                 with that id), `{"op": "offers", "what"}` (requests that the page may send), `{"op": "clear"}` (of a
                 chat box, which shows another session), `{"op": "box", "box"}` (fields of a chat box, merged into the
-                earlier ones), `{"op": "answer", "answer": {"question", "members", "who", "html", "pages"}}` (of a run that is over), `{"op": "panel",
-                "name", "id", "data"}` (the response to a page's request; snapshots leave it out).
+                earlier ones), `{"op": "answer", "answer": {"question", "members", "who", "html", "pages"}}` (of a run
+                that is over), `{"op": "panel", "name", "id", "data"}` (the response to a page's request; snapshots
+                leave it out).
 
         Raises:
             ValueError: There is no such op.
@@ -336,7 +341,11 @@ class LiveView(anywidget.AnyWidget):
                 self._awaits_first_row = False
         if self._awaits_first_row:
             return FIRST_SECONDS
-        return BATCH_SECONDS if any(op["op"] == "text" for op in ops) else ROWS_SECONDS
+        if not any(op["op"] == "text" for op in ops):
+            self._text_pause = BATCH_SECONDS
+            return ROWS_SECONDS
+        pause, self._text_pause = self._text_pause, min(BATCH_SECONDS_MOST, self._text_pause * BATCH_GROWTH)
+        return pause
 
     def _queue(self, op: Json) -> None:
         if op["op"] != "text":
