@@ -347,10 +347,11 @@ class Page:
             let who = "";
             return [...document.querySelectorAll('.adknb-talk-mine, .adknb-talk-part')].map((node) => {
                 const mine = node.matches('.adknb-talk-mine, [data-kind="mine"]');
-                const name = node.querySelector('.adknb-talk-head:not([hidden]) b')?.innerText;
+                const name = node.querySelector('.adknb-talk-head:not([hidden]) b')?.textContent;
                 if (!mine && name) who = name;
                 const text = node.querySelector('.adknb-talk-text') ?? node;
-                return [mine ? name ?? 'you' : who, text.hidden ? '' : text.innerText.trim()];
+                const drawn = text.checkVisibility({contentVisibilityAuto: true}); // what is out of sight is not
+                return [mine ? name ?? 'you' : who, (drawn ? text.innerText : text.textContent).trim()];
             });"""
         return [(who, text) for who, text in self.js(script)]
 

@@ -44,6 +44,7 @@ export class Composer {
     this.input.disabled = talk.gone;
     this.hint.textContent =
       talk.reason || `Enter sends${talk.answers ? " your answer" : ""}, Shift+Enter makes a new line.`;
+    this.hint.toggleAttribute("data-reason", Boolean(talk.reason));
     this.attach.button.hidden = !talk.attaches || talk.gone;
     this.stop.hidden = !talk.running;
     this.stop.disabled = talk.stopping;

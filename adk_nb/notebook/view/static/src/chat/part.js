@@ -64,6 +64,11 @@ export class PartNode {
    */
   #dress(words, source, isOver) {
     dressCode(words, source, isOver);
+    for (const table of words.querySelectorAll(".adknb-wide:not([tabindex])")) {
+      table.setAttribute("tabindex", "0"); // a wide one is scrolled
+      table.setAttribute("role", "group");
+      table.setAttribute("aria-label", "Table");
+    }
     this.host.drawn(words);
   }
 }
