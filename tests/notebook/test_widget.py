@@ -338,7 +338,7 @@ def test_a_page_loads_the_code_of_all_views_once_and_it_is_small(monkeypatch: py
     opened = [view.comm.sent[0] for view in views if isinstance(view.comm, Wire)]
     [code] = widget._codes
     assert {payload["state"]["code"] for payload in opened} == {code.model_id}
-    assert 50_000 < len(code.js) + len(code.css) <= 110_000
+    assert 50_000 < len(code.js) + len(code.css) <= 150_000
     assert len(opened) == 50 and max(len(json.dumps(payload)) for payload in opened) <= 3_000
     for view in views:
         view.close()

@@ -319,13 +319,13 @@ s=o("div","composer-field",this.attach.chips,this.label,this.input,e);this.node=
 s.addEventListener("mousedown",n=>{n.target===s&&(n.preventDefault(),this.input.focus())}),this.input.addEventListener("\
 keydown",n=>this.#e(n))}paint(t){this.reason=t.reason,this.label.textContent=`Message to ${t.agent}`,this.input.placeholder=
 t.answers?"Your answer":`Message ${t.agent}`,this.input.disabled=t.gone,this.hint.textContent=t.reason||`Enter sends${t.
-answers?" your answer":""}, Shift+Enter makes a new line.`,this.attach.button.hidden=!t.attaches||t.gone,this.stop.hidden=
-!t.running,this.stop.disabled=t.stopping,this.stop.textContent=t.stopping?"Stopping…":"Stop",this.send.hidden=t.running&&
-!!t.reason,this.#t()}#t(){this.send.disabled=!!this.reason||!this.input.value.trim()}submit(){let t=this.input.value;!t.
-trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.names})&&(this.attach.take(),this.input.value=
-"",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.input.focus();let e=t.indexOf("…");this.input.
-setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||t.shiftKey||t.isComposing||(t.preventDefault(),
-this.submit())}};var gs=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
+answers?" your answer":""}, Shift+Enter makes a new line.`,this.hint.toggleAttribute("data-reason",!!t.reason),this.attach.
+button.hidden=!t.attaches||t.gone,this.stop.hidden=!t.running,this.stop.disabled=t.stopping,this.stop.textContent=t.stopping?
+"Stopping…":"Stop",this.send.hidden=t.running&&!!t.reason,this.#t()}#t(){this.send.disabled=!!this.reason||!this.input.
+value.trim()}submit(){let t=this.input.value;!t.trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.
+names})&&(this.attach.take(),this.input.value="",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.
+input.focus();let e=t.indexOf("…");this.input.setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||
+t.shiftKey||t.isComposing||(t.preventDefault(),this.submit())}};var gs=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
  THEAD TR UL".split(" ")),bs=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),ws=/^(https?:|mailto:|#)/i;
 function H(i){let t=document.createElement("template");t.innerHTML=i;for(let e of[...t.content.querySelectorAll("*")]){let s=e.
 tagName.toUpperCase();if(bs.has(s)){e.remove();continue}let n=s==="A"?e.getAttribute("href"):null;for(let{name:r}of[...e.
@@ -388,8 +388,9 @@ named:s,running:n}){this.node.dataset.kind=t.kind,this.head.hidden=!s||!t.who,s&
 hidden=!r&&!a&&!d.length&&!u.length,l&&a!==null){this.#t(t);return}let c=[r.length,a?.length,h.length,d.length,u.length,
 l].join();if(this.drawn===c&&!this.growing)return;this.drawn=c,this.growing=null;let m=a===null?o("div","text",r):F(a+h,
 null);f(this.text,r||a?m:null,...u.map(k=>M(k)),C(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new W(null),f(this.
-text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){wt(t,e,s),this.host.drawn(
-t)}};var xt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
+text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){wt(t,e,s);for(let n of t.querySelectorAll(
+".adknb-wide:not([tabindex])"))n.setAttribute("tabindex","0"),n.setAttribute("role","group"),n.setAttribute("aria-label",
+"Table");this.host.drawn(t)}};var xt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
 "div","talk-mine"),this.note=o("div","talk-note"),this.question=o("div","talk-question",this.asked,this.note),this.answers=
 o("div","talk-parts"),this.thinking=o("div","talk-thinking",o("span",""),o("span",""),o("span","")),this.thinking.setAttribute(
 "aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0,this.copy=A("Copy",()=>this.words),this.retry=
