@@ -96,6 +96,13 @@ def is_in_this_cell(text: str) -> bool:
     return " ".join(text.split()) in " ".join(source.split())
 
 
+def cell_id() -> str:
+    """The id of the cell that is run now; empty where the front end sends none."""
+    shell: Any = get_ipython()
+    parent = cast(dict[str, Any], shell.get_parent() if hasattr(shell, "get_parent") else {})
+    return str(cast(dict[str, Any], parent.get("metadata", {})).get("cellId", ""))
+
+
 def this_cell() -> str:
     """The cell that is run now, as `in [8]`; empty outside of IPython."""
     shell: Any = get_ipython()

@@ -19,6 +19,7 @@ from adk_nb.notebook.chat.past import typed_text, unused_name, with_text
 from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.chat.turn import TurnRunner
 from adk_nb.notebook.chat.turn_options import TurnOptions, notice_of, turn_options
+from adk_nb.notebook.place import cell_id
 from adk_nb.notebook.view.answers import Status
 from adk_nb.notebook.view.chat_box_view import BoxAsks, ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel
@@ -79,6 +80,7 @@ class ChatBox:
         self._free = asyncio.Event()
         """Set unless a cell answers in the session."""
         self._free.set()
+        self._cell = "" if reach is None else cell_id()
         self._is_answering = False
         self.one_at_a_time = asyncio.Lock()
         """Held during a turn that the box shows."""
@@ -218,6 +220,11 @@ class ChatBox:
         self.shown.show_attachables(key, await sync.blocking(partial(attachables, self._reach.variables), thread=True))
 
     # ---- turns that others began
+
+    @property
+    def cell(self) -> str:
+        """The id of the cell that has opened it."""
+        return self._cell
 
     @property
     def view(self) -> ChatBoxView:

@@ -19,6 +19,11 @@ class Follower(Protocol):
         """Its own view; it is not told of turns that are shown there."""
         ...
 
+    @property
+    def cell(self) -> str:
+        """The id of its cell; empty if it is unknown. The cell, run again, has another follower."""
+        ...
+
     def turn_begins(self, place: str, session: Session | None, stop: Callable[[], None]) -> None:
         """A turn begins. `place`: of its view; `session`: before it; `stop`: stops it."""
         ...
@@ -44,7 +49,10 @@ def followers_of(conversation: Conversation, view: RunView) -> list[Follower]:
 
 def follow(conversation: Conversation, follower: Follower) -> None:
     """Tell the follower of the turns of this session from now on, and of no other one."""
-    unfollow(follower)
+    earlier = [one for known in _followers.values() for each in known.values() for one in each]
+    for other in earlier:
+        if other is follower or (follower.cell and other.cell == follower.cell):
+            unfollow(other)
     _followers.setdefault(conversation.service, {}).setdefault(tuple(conversation.key.values()), []).append(follower)
 
 

@@ -52,10 +52,17 @@ class Heading:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A paragraph."""
+    """A paragraph.
+
+    Args:
+        line: Its text.
+        small: In small letters.
+        is_mine: It is a message of the user, in a bubble at the right in html.
+    """
 
     line: Line
     small: bool = False
+    is_mine: bool = False
 
 
 class Note(str):
@@ -269,9 +276,15 @@ class Speech:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Blocks that belong together; the text form has an empty line before them."""
+    """Blocks that belong together; the text form has an empty line before them.
+
+    Args:
+        blocks: In reading order.
+        is_said: They are what an agent says, in a bubble in html.
+    """
 
     blocks: "tuple[Block, ...]"
+    is_said: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from IPython.core.getipython import get_ipython
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.events.event import Event
+from adk_nb.notebook.place import cell_id
 from adk_nb.notebook.view import answers, panels, results
 from adk_nb.notebook.view.answers import Status
 from adk_nb.notebook.view.call_arguments import Schema, Schemas
@@ -110,9 +111,7 @@ def _explain(text: str) -> bool:
     shell: Any = get_ipython()
     if shell is None:
         return True
-    parent = cast(dict[str, Any], shell.get_parent() if hasattr(shell, "get_parent") else {})
-    cell_id = str(cast(dict[str, Any], parent.get("metadata", {})).get("cellId", ""))
-    runs, run = _explaining_runs.setdefault(shell, {}), (cell_id, shell.execution_count)
+    runs, run = _explaining_runs.setdefault(shell, {}), (cell_id(), shell.execution_count)
     first_run = runs.get(text)
     if first_run and not (first_run[0] and first_run[0] == run[0] and first_run[1] != run[1]):
         return False
@@ -261,9 +260,12 @@ def conversation_document(turns: Sequence[ReplyView]) -> Document:
         notices += new
         question = one_line(question_text(turn.question, turn.events), _MAX_CHARS)
         sender = (sender_of(turn.events[0]) if turn.events else "") or "you"
-        speaker = [plain(Text(f"{sender} > {question}")), rich(Text((Span(f"{sender}:", "strong"), f" {question}")))]
+        speaker = [
+            plain(Text(f"{sender} > {question}")),
+            rich(Text((Span(f"{sender}:", "strong"), f" {question}"), is_mine=True)),
+        ]
         blocks = _reply_blocks(turn, turn.history, (), new, typed=False)
-        forms = [Only(("text/plain", "text/markdown"), blocks), in_html(Section(blocks))]
+        forms = [Only(("text/plain", "text/markdown"), blocks), in_html(Section(blocks, is_said=True))]
         sections.append(Section((*(speaker if question else []), rich(Heading(f"{turn.heading}:")), *forms)))
     return Document(tuple(sections))
 

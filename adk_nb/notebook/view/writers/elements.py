@@ -50,8 +50,17 @@ BESIDE = "align-items: flex-start; display: flex; flex-wrap: wrap; gap: 8px 20px
 LEFT = "flex: 0 1 auto; max-width: 100%; min-width: 0; overflow: auto"
 RIGHT = "flex: 1 1 20em; min-width: 0"
 INSERTED = "background: rgba(25, 118, 210, 0.25); border-radius: 3px; color: inherit; padding: 0 2px"
+MINE = (
+    "background: rgba(25, 118, 210, 0.16); border-radius: 14px 14px 4px 14px; margin: 8px 0 8px auto; max-width: 80%; "
+    "padding: 7px 13px; width: fit-content"
+)
+"""The bubble of a message of the user, as in a chat box, on light and dark pages."""
+SAID = (
+    "background: rgba(128, 128, 128, 0.1); border-radius: 4px 14px 14px 14px; margin: 0 0 18px; padding: 9px 14px 2px"
+)
+"""The bubble of what an agent says."""
 STYLES = frozenset(
-    [CHIP, FRAME, CARD, HEAD, HEADING, BODY, PART, PART_NAME, BESIDE, LEFT, RIGHT, INSERTED]
+    [CHIP, FRAME, CARD, HEAD, HEADING, BODY, PART, PART_NAME, BESIDE, LEFT, RIGHT, INSERTED, MINE, SAID]
     + [f"text-align: {side}" for side in ("left", "center", "right")]
     + [f"padding-left: {digits}em" for digits in range(3, 10)]
 )

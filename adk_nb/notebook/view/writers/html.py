@@ -26,9 +26,11 @@ from adk_nb.notebook.view.writers.elements import (
     INSERTED,
     LEFT,
     LINK_REL,
+    MINE,
     PART,
     PART_NAME,
     RIGHT,
+    SAID,
     Html,
     code,
     element,
@@ -231,7 +233,8 @@ def _(block: doc.Heading) -> Iterable[str]:
 @_parts.register
 def _(block: doc.Text) -> Iterable[str]:
     line = _line(block.line)
-    return [element("p", element("small", line) if block.small else line)]
+    style = {"style": MINE} if block.is_mine else {}
+    return [element("p", element("small", line) if block.small else line, **style)]
 
 
 @_parts.register
@@ -326,7 +329,8 @@ def _(block: doc.Speech) -> Iterable[str]:
 
 @_parts.register
 def _(block: doc.Section) -> Iterable[str]:
-    return [element("section", "\n", write(block.blocks), "\n")]
+    style = {"style": SAID} if block.is_said else {}
+    return [element("section", "\n", write(block.blocks), "\n", **style)]
 
 
 @_parts.register
