@@ -61,7 +61,9 @@ export class Summary {
     this.button.setAttribute("aria-expanded", String(!this.folded));
     if (answer && this.folded && this.drawn !== answer) {
       this.drawn = answer;
-      const said = [this.question(answer), ...this.members(answer), this.answer(answer)].filter((part) => part !== null);
+      const said = [this.question(answer), ...this.members(answer), this.answer(answer)].filter(
+        (part) => part !== null,
+      );
       const steps = [...this.store.rows.values()].filter(isStep).map(stepOf);
       const called = said.length > 0 && steps.some((step) => step.kind === "call");
       put(this.words, ...said, this.failures(), called ? this.steps.node : null);
