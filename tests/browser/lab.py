@@ -345,7 +345,8 @@ class Page:
         """Who says what in a chat box, in order; `you` for messages, the name as it stands above the bubble else."""
         script = """
             let who = "";
-            return [...document.querySelectorAll('.adknb-talk-mine, .adknb-talk-part')].map((node) => {
+            const said = [...document.querySelectorAll('.adknb-talk-mine, .adknb-talk-part')];
+            return said.filter((node) => !node.closest('[hidden]')).map((node) => {
                 const mine = node.matches('.adknb-talk-mine, [data-kind="mine"]');
                 const name = node.querySelector('.adknb-talk-head:not([hidden]) b')?.textContent;
                 if (!mine && name) who = name;
