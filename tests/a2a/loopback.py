@@ -5,7 +5,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import uvicorn
+from tests.support.late import late
+from tests.support.polling import eventually
+
+uvicorn = late("uvicorn")
 
 
 class LoopbackServer:
@@ -18,25 +21,15 @@ class LoopbackServer:
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         config.app = app_of(self.port)
-        self._server = _Server(config)
+        self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]})
         self._thread.start()
-        assert self._server.has_started.wait(60)
+        eventually(lambda: self._server.started)
 
     def close(self) -> None:
         self._server.should_exit = self._server.force_exit = True
         self._thread.join(60)
         self._socket.close()
-
-
-class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config) -> None:
-        super().__init__(config)
-        self.has_started = threading.Event()
-
-    async def startup(self, sockets: Any = None) -> None:
-        await super().startup(sockets)
-        self.has_started.set()
 
 
 async def _unmade(*_: Any) -> None:

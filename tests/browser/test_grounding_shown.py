@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 from chats import SETUP
 from lab import Lab, Page
-from nbconvert import HTMLExporter
 
 from tests.support.hostile_texts import PAYLOADS
+from tests.support.late import late
+
+nbconvert = late("nbconvert")
 
 pytestmark = [pytest.mark.browser, pytest.mark.browser_all]
 CONTRAST = Path(__file__).with_name("contrast.js").read_text()
@@ -140,7 +142,7 @@ def test_hostile_suggestions_run_nothing_load_nothing_and_lead_nowhere(lab: Lab)
     notebook = page.saved()
     notebook.cells = notebook.cells[3:]
     notebook.cells[0].source = ""
-    exported, _ = HTMLExporter(mathjax_url="", require_js_url="").from_notebook_node(notebook)
+    exported, _ = nbconvert.HTMLExporter(mathjax_url="", require_js_url="").from_notebook_node(notebook)
     path = lab.folder / "found.html"
     path.write_text(exported, "utf-8")
     browser.get(path.as_uri())

@@ -5,9 +5,11 @@ import json
 import pytest
 from chats import ASK, NOTES, PAYING, SETUP, hostile_cells
 from lab import Lab, Page
-from nbconvert import HTMLExporter
 
 from tests.support.hostile_texts import assert_harmless, assert_nothing_unseen
+from tests.support.late import late
+
+nbconvert = late("nbconvert")
 
 pytestmark = pytest.mark.browser
 
@@ -116,7 +118,7 @@ def test_hostile_words_stay_words_live_saved_and_exported(lab: Lab):
 
     for cell in notebook.cells:
         cell.source = ""  # what the author of a notebook writes is his own affair
-    exported, _ = HTMLExporter(mathjax_url="", require_js_url="").from_notebook_node(notebook)
+    exported, _ = nbconvert.HTMLExporter(mathjax_url="", require_js_url="").from_notebook_node(notebook)
     path = lab.folder / "hostile.html"
     path.write_text(exported)
     lab.browser.get(path.as_uri())

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
 import pytest
 
 from adk_nb import types
@@ -24,6 +23,7 @@ from adk_nb.tools import (
 )
 from adk_nb.tools.agent_tool import AgentTool
 from tests.support.gemini_server import APP, NAME, SESSION, USER, Script, ask, running, stand_in
+from tests.support.late import late
 from tests.support.talk import Talk, content_summaries, guide, summaries
 
 
@@ -52,7 +52,7 @@ def get_stock_price(symbol: str):
         float: The price, or None if there is none.
     """
     try:
-        return np.float64({"GOOG": 170.5}[symbol])
+        return late("numpy").float64({"GOOG": 170.5}[symbol])
     except Exception:
         return None
 

@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.sessions import DatabaseSessionService, InMemorySessionService
 from adk_nb.tools.function_tool import FunctionTool
 from tests.sessions.postgres import Postgres
+from tests.support.late import late
 
-distributed = pytest.importorskip("distributed")
+distributed = late("distributed")
+pytestmark = pytest.mark.skipif(not find_spec("distributed"), reason="distributed is not installed")
 
 
 @pytest.fixture(scope="module")

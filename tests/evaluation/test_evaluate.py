@@ -12,8 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pandas
-import polars
 import pytest
 
 from adk_nb import Agent, Workflow, types
@@ -34,6 +32,9 @@ from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.skill_toolset import SkillToolset
 from adk_nb.tools.tool_context import ToolContext
 from tests.support.each import each
+from tests.support.late import late
+
+pandas, polars = late("pandas"), late("polars")
 
 
 def planet_facts(planet: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from pygments.token import Comment, Error, Name
 from adk_nb.errors import InputError
 from adk_nb.notebook.cells.templates import parse
 from adk_nb.notebook.magics.catalog import grammars
-from docs.cells_lexer import CellLexer
+from tests.support.late import late
 
 ROOT = Path(__file__).parents[2]
 PIECES = (
@@ -98,8 +98,9 @@ def test_the_site_colours_the_line_of_a_magic_as_the_editor_does():
     }
 
     assert len(editor) > 250
+    lexer = late("docs.cells_lexer").CellLexer()
     for line, tokens in editor.items():
-        on_site = [(kinds[token], text) for token, text in CellLexer().get_tokens(line) if token in kinds]
+        on_site = [(kinds[token], text) for token, text in lexer.get_tokens(line) if token in kinds]
         assert on_site == [token for token in tokens if token[0] in kinds.values()], line
 
 

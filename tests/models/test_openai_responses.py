@@ -8,11 +8,11 @@ import asyncio
 import base64
 import json
 from contextlib import aclosing
+from functools import cache
 from typing import Any
 
 import pytest
 from gemini_server import GeminiServer, Reply
-from openai.types.responses import response_create_params
 from pydantic import BaseModel, TypeAdapter
 
 from adk_nb import types
@@ -22,6 +22,7 @@ from adk_nb.errors import ConfigurationError, UnexpectedModelAnswer
 from adk_nb.models import LlmRequest, LlmResponse, OpenAILlm
 from adk_nb.tools import VertexAiSearchTool, google_maps_grounding, google_search, url_context
 from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution
+from tests.support.late import late
 from tests.support.talk import Talk, summaries
 
 MODEL = "gpt-6-luna"
@@ -33,7 +34,12 @@ USAGE = {
     "output_tokens_details": {"reasoning_tokens": 4},
     "total_tokens": 30,
 }
-CHECKED: TypeAdapter[Any] = TypeAdapter(response_create_params.ResponseCreateParamsNonStreaming)
+response_create_params = late("openai.types.responses.response_create_params")
+
+
+@cache
+def checked() -> TypeAdapter[Any]:
+    return TypeAdapter(response_create_params.ResponseCreateParamsNonStreaming)
 
 
 class Price(BaseModel):
@@ -114,7 +120,7 @@ def body_of(server: GeminiServer, number: int = -1) -> dict[str, Any]:
     assert sent.path == "/v1/responses"
     known = response_create_params.ResponseCreateParamsBase.__annotations__.keys() | {"stream"}
     assert sent.body.keys() <= known
-    CHECKED.validate_python({name: value for name, value in sent.body.items() if name != "stream"})
+    checked().validate_python({name: value for name, value in sent.body.items() if name != "stream"})
     return sent.body
 
 

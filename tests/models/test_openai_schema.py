@@ -11,12 +11,12 @@ from uuid import UUID
 
 import pytest
 from gemini_server import GeminiServer
-from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel, Field, HttpUrl
 from vendors import OPENAI, check_openai
 
 from adk_nb import types
 from adk_nb.models import LlmRequest
+from tests.support.late import late
 
 
 class Sky(Enum):
@@ -103,7 +103,7 @@ def test_described_models_unions_and_recursion_are_kept_to(server: GeminiServer,
 
 
 def test_a_described_reference_is_put_as_openai_s_own_package_puts_it(server: GeminiServer):
-    ours, theirs = sent(server, Described)["schema"], to_strict_json_schema(Described)
+    ours, theirs = sent(server, Described)["schema"], late("openai.lib._pydantic").to_strict_json_schema(Described)
 
     assert ours["properties"]["place"] == theirs["properties"]["place"]
     assert ours["properties"]["sky"] == theirs["properties"]["sky"]

@@ -16,15 +16,16 @@ from functools import cache
 from typing import Any
 
 import pytest
-from anthropic.types import message_create_params
 from gemini_server import GeminiServer, Reply
-from openai.types.chat import completion_create_params
 from pydantic import TypeAdapter
 
 from adk_nb import types
 from adk_nb.models import BaseLlm, Claude, Gemini, LiteLlm, OpenAILlm
+from tests.support.late import late
 from tests.support.role_rules import check_anthropic_turns, check_gemini_turns, check_openai_turns
 
+message_create_params = late("anthropic.types.message_create_params")
+completion_create_params = late("openai.types.chat.completion_create_params")
 KEY = "sk-a-key-that-must-not-be-shown-1"
 
 
@@ -319,21 +320,26 @@ def _generated_pieces(replies: Iterable[Said], finish: str) -> list[bytes]:
 def check_gemini(body: dict[str, Any]) -> None:
     """The types, and the rules of turns."""
     for name, value in body.items():
-        _GEMINI_TYPES[name].validate_python(value)
+        _gemini_type(name).validate_python(value)
     check_gemini_turns(body["contents"])
 
 
-_GEMINI_TYPES: dict[str, TypeAdapter[Any]] = {
-    "contents": TypeAdapter(list[types.Content]),
-    "systemInstruction": TypeAdapter(types.Content),
-    "tools": TypeAdapter(list[types.Tool]),
-    "toolConfig": TypeAdapter(types.ToolConfig),
-    "generationConfig": TypeAdapter(types.GenerationConfig),
-    "safetySettings": TypeAdapter(list[types.SafetySetting]),
-    "cachedContent": TypeAdapter(str),
-    "labels": TypeAdapter(dict[str, str]),
+_GEMINI_TYPES: dict[str, Any] = {
+    "contents": list[types.Content],
+    "systemInstruction": types.Content,
+    "tools": list[types.Tool],
+    "toolConfig": types.ToolConfig,
+    "generationConfig": types.GenerationConfig,
+    "safetySettings": list[types.SafetySetting],
+    "cachedContent": str,
+    "labels": dict[str, str],
 }
 """Of a request's body, whose keys these all are; google-genai's models take no key that they do not know."""
+
+
+@cache
+def _gemini_type(name: str) -> TypeAdapter[Any]:
+    return TypeAdapter(_GEMINI_TYPES[name])
 
 
 def _as_typed(adapter: TypeAdapter[Any], body: dict[str, Any]) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from inline_snapshot import snapshot
-from nbconvert.filters import markdown2html
 
 from adk_nb.notebook.magics.output import Output
 from adk_nb.notebook.magics.output import text as lines_of
@@ -46,6 +45,9 @@ from adk_nb.notebook.view.writers import bundle
 from adk_nb.redaction import remember
 from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
+from tests.support.late import late
+
+nbconvert = late("nbconvert")
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
 STYLES = ("", "strong", "em", "small", "code", "removed", "inserted")
@@ -106,7 +108,7 @@ def test_hostile_text_is_only_text_in_every_block_and_form(payload: str):
         assert_harmless(forms["text/html"], also=added, may_have_formulas=True)
         for form in FORMS:
             assert_nothing_unseen(forms[form])
-        page = Page(markdown2html(forms["text/markdown"]))
+        page = Page(nbconvert.filters.markdown2html(forms["text/markdown"]))
         assert not {tag for tag, _ in page.elements} & DEAD, (block, forms["text/markdown"])
         names = [name for _, attributes in page.elements for name in attributes]
         assert not any(name.startswith(("on", "src", "data-")) for name in names), forms["text/markdown"]
@@ -141,7 +143,7 @@ def test_hostile_text_is_shown_and_not_swallowed(payload: str):
 def test_a_cell_stays_one_cell():
     for payload in PAYLOADS:
         markdown = bundle(document(Table([payload, "b"], [[payload, "c"]])))["text/markdown"]
-        tags = [tag for tag, _ in Page(markdown2html(markdown)).elements if tag in ("tr", "th", "td")]
+        tags = [tag for tag, _ in Page(nbconvert.filters.markdown2html(markdown)).elements if tag in ("tr", "th", "td")]
         assert tags == ["tr", "th", "th", "tr", "td", "td"], payload
 
 
@@ -174,7 +176,7 @@ def test_only_links_that_a_click_may_follow_are_links():
 
 def test_a_paragraph_is_no_list_and_no_heading():
     for text in ("# a", "1. a", "- a", "+ a", "=== a", "12) a"):
-        page = Page(markdown2html(bundle(document(Text(text)))["text/markdown"]))
+        page = Page(nbconvert.filters.markdown2html(bundle(document(Text(text)))["text/markdown"]))
         assert [tag for tag, _ in page.elements] == ["p"], text
 
 

@@ -2,8 +2,6 @@
 
 import pytest
 from inline_snapshot import snapshot
-from nbconvert import HTMLExporter
-from nbconvert.filters import markdown2html
 from nbformat import v4
 from turns import Shown, Talk, event_forms, reply_forms
 
@@ -12,6 +10,9 @@ from adk_nb.models.llm_response import LlmResponse
 from adk_nb.notebook.view.rows import rows_of
 from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, Page, assert_harmless, assert_nothing_unseen
+from tests.support.late import late
+
+nbconvert = late("nbconvert")
 
 ANSWER = "It is **9 °C** in Oslo. Paris has 21 °C."
 CHIPS = '<style>.chip { color: blue }</style><div><a class="chip" href="https://www.google.com/search?q=oslo">oslo</a></div>'
@@ -160,7 +161,7 @@ def test_hostile_findings_stay_words_and_hostile_suggestions_stay_in_their_frame
     assert_nothing_unseen(told["text/plain"])
     assert_harmless(told["text/html"])
     assert "<iframe" not in told["text/markdown"]
-    from_markdown = Page(markdown2html(told["text/markdown"]))
+    from_markdown = Page(nbconvert.filters.markdown2html(told["text/markdown"]))
     assert [tag for tag, _ in from_markdown.elements if tag in ("script", "img", "iframe", "svg", "form")] == []
     links = [attributes["href"] for tag, attributes in from_markdown.elements if "href" in attributes]
     assert [one for one in links if not one.startswith(("https://", "http://", "#"))] == []
@@ -171,7 +172,7 @@ def test_an_exported_page_has_the_frame_and_nothing_else_that_acts():
     output = v4.new_output("execute_result", data=told, execution_count=1)
     notebook = v4.new_notebook(cells=[v4.new_code_cell("", outputs=[output])])
 
-    body, _ = HTMLExporter(template_name="basic", exclude_input=True).from_notebook_node(notebook)
+    body, _ = nbconvert.HTMLExporter(template_name="basic", exclude_input=True).from_notebook_node(notebook)
 
     frames = [attributes for tag, attributes in Page(body).elements if tag == "iframe"]
     assert [one["srcdoc"].endswith("</style>Oslo") for one in frames] == [True]

@@ -5,12 +5,14 @@ import time
 
 import pytest
 from markdown_it import MarkdownIt
-from nbconvert.filters import markdown2html
 
 from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import MAX_TEX, is_drawable, to_html
 from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless
+from tests.support.late import late
+
+nbconvert = late("nbconvert")
 
 
 @each(
@@ -104,7 +106,10 @@ def test_hostile_words_in_a_formula_are_harmless_in_every_renderer(payload: str,
     written = around.replace("{}", payload)
 
     assert_harmless(to_html(written), may_have_formulas=True)
-    for page in (Page(_with_commonmark(markdown_safe(written))), Page(markdown2html(markdown_safe(written)))):
+    for page in (
+        Page(_with_commonmark(markdown_safe(written))),
+        Page(nbconvert.filters.markdown2html(markdown_safe(written))),
+    ):
         for tag, attributes in page.elements:
             assert tag not in DEAD and not tag.startswith("#")
             assert not any(name.startswith(("on", "src", "data-")) for name in attributes)

@@ -3,8 +3,6 @@ from collections import Counter
 
 import pytest
 from inline_snapshot import snapshot
-from nbconvert import HTMLExporter
-from nbconvert.filters import markdown2html
 from nbformat import v4
 from turns import Shown, Talk, event_forms, reply_forms, table_forms
 
@@ -15,6 +13,9 @@ from adk_nb.tools.function_tool import FunctionTool
 from adk_nb.wire import replace_surrogates
 from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
+from tests.support.late import late
+
+nbconvert = late("nbconvert")
 
 FORMS = ["text/plain", "text/markdown", "text/html"]
 ANSWER = "Paris is **warmer**: 21 °C against 9 °C."
@@ -255,7 +256,7 @@ def test_hostile_text_is_only_text_in_every_form(payload: str):
     assert_harmless(shown["text/html"])
     for form in FORMS:
         assert_nothing_unseen(shown[form])
-    page = Page(markdown2html(shown["text/markdown"]))
+    page = Page(nbconvert.filters.markdown2html(shown["text/markdown"]))
     assert not {tag for tag, _ in page.elements} & DEAD
     assert not any(name.startswith(("on", "src", "data-")) for _, attributes in page.elements for name in attributes)
     assert not any(begins_math(text) for text in page.texts)
@@ -274,7 +275,11 @@ def test_hostile_cells_are_only_text_in_every_form(payload: str):
     shown = table_forms([payload, "b"], [[payload, "c"]])
 
     assert_harmless(shown["text/html"])
-    assert [tag for tag, _ in Page(markdown2html(shown["text/markdown"])).elements if tag in ("tr", "th", "td")] == [
+    assert [
+        tag
+        for tag, _ in Page(nbconvert.filters.markdown2html(shown["text/markdown"])).elements
+        if tag in ("tr", "th", "td")
+    ] == [
         *("tr", "th", "th"),
         *("tr", "td", "td"),
     ]
@@ -306,7 +311,7 @@ def _exported(payloads: list[str]) -> str:
             v4.new_output("display_data", data={"text/plain": shown["text/plain"]}),
         ]
         cells.append(v4.new_code_cell("reply", outputs=outputs, id=f"cell-{len(cells)}"))
-    return HTMLExporter().from_notebook_node(v4.new_notebook(cells=cells))[0]
+    return nbconvert.HTMLExporter().from_notebook_node(v4.new_notebook(cells=cells))[0]
 
 
 def _shape(html: str) -> list[tuple[str, tuple[str, ...], str]]:

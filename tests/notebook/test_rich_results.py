@@ -3,10 +3,7 @@
 import io
 from typing import Any, cast
 
-import pandas as pd
 import pytest
-from matplotlib.figure import Figure
-from PIL import Image as Pillow
 from turns import reply_forms
 
 from adk_nb import types
@@ -23,7 +20,11 @@ from adk_nb.notebook.view.results import MAX_DOWNLOAD, artifact, event_pieces
 from adk_nb.notebook.view.rows import RunRows
 from adk_nb.redaction import remember
 from adk_nb.sync import run
+from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, Page
+from tests.support.late import late
+
+pd, Pillow = late("pandas"), late("PIL.Image")
 
 
 class Drawn:
@@ -40,7 +41,6 @@ def pillow() -> bytes:
 
 
 PNG = pillow()
-SALES = pd.DataFrame({"city": ["Oslo", "Rome"], "sold": [12, None]})
 
 
 def asked(result: Any) -> tuple[Reply, dict[str, Any]]:
@@ -70,7 +70,7 @@ def rows_of_table(reply: Reply) -> list[list[Any]]:
 
 
 def test_a_table_is_shown_as_a_table_and_told_as_records():
-    reply, told = asked(SALES)
+    reply, told = asked(pd.DataFrame({"city": ["Oslo", "Rome"], "sold": [12, None]}))
 
     assert told == {"result": [{"city": "Oslo", "sold": 12.0}, {"city": "Rome", "sold": "NaN"}]}
     [piece] = pieces(reply)
@@ -89,9 +89,9 @@ def test_of_a_large_table_the_beginning_is_shown_and_how_much_there_is():
     assert piece["note"].split(", ") == ["20 of 1,000 rows", "12 of 30 columns"]
 
 
-@pytest.mark.parametrize(
-    ("frame", "rows"),
-    [
+@each(
+    "frame, rows",
+    lambda: [
         (pd.Series([1, 2], index=["x", "y"], name="n"), [["index", "n"], ["x", "1"], ["y", "2"]]),
         (pd.DataFrame({"a": [1]}, index=pd.Index([7], name="a")), [["a", "a"], ["7", "1"]]),
         (pd.DataFrame(), [[]]),
@@ -102,13 +102,15 @@ def test_any_table_can_be_shown(frame: Any, rows: list[list[str]]):
     assert rows_of_table(asked(frame)[0]) == rows
 
 
-def figure() -> Figure:
-    made = Figure()
+def figure() -> Any:
+    made = late("matplotlib.figure").Figure()
     made.add_subplot().plot([1, 2])
     return made
 
 
-@pytest.mark.parametrize("result", [figure, PNG, Pillow.new("RGB", (3, 2), "red"), types.Image(image_bytes=PNG)])
+@pytest.mark.parametrize(
+    "result", [figure, PNG, lambda: Pillow.new("RGB", (3, 2), "red"), types.Image(image_bytes=PNG)]
+)
 def test_pictures_are_shown_with_words_for_who_does_not_see_them(result: Any):
     reply, told = asked(result)
 
@@ -239,7 +241,7 @@ def test_what_cannot_show_itself_is_told_as_before(result: Any):
 
 
 def test_a_result_shows_a_few_pieces_and_not_more():
-    assert len(pieces(asked([SALES] * 10)[0])) == 4
+    assert len(pieces(asked([pd.DataFrame({"city": ["Oslo"]})] * 10)[0])) == 4
 
 
 @pytest.mark.parametrize(

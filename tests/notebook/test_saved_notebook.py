@@ -11,13 +11,14 @@ import nbformat
 import pytest
 from inline_snapshot import external_file
 from nbclient import NotebookClient
-from nbconvert import HTMLExporter, MarkdownExporter
-from nbconvert.filters import markdown2html
 from turns import Shown, reply_forms
 
 from adk_nb.notebook.view.widget import VIEW_MIME
 from tests.support.each import each
 from tests.support.hostile_texts import PAYLOADS, Page
+from tests.support.late import late
+
+nbconvert = late("nbconvert")
 
 TUTORIALS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
 CELLS = [
@@ -98,7 +99,7 @@ def told(notebook: Any) -> Iterator[dict[str, str]]:
 
 def exported(notebook: Any) -> str:
     """An exported page without its cells and without its style."""
-    exporter = HTMLExporter(template_name="basic", exclude_input=True, exclude_output_prompt=True)
+    exporter = nbconvert.HTMLExporter(template_name="basic", exclude_input=True, exclude_output_prompt=True)
     return exporter.from_notebook_node(notebook)[0]
 
 
@@ -133,7 +134,7 @@ def test_a_notebook_as_github_shows_it(saved: Any):
 
 @pytest.mark.kernel
 def test_a_notebook_as_markdown(saved: Any):
-    words, _ = MarkdownExporter().from_notebook_node(saved)
+    words, _ = nbconvert.MarkdownExporter().from_notebook_node(saved)
 
     assert words == external_file("saved/exported.md", format=".txt")
 
@@ -170,4 +171,4 @@ def test_no_line_of_a_reply_is_empty_so_that_a_markdown_file_shows_it_whole(payl
     html = reply_forms(Shown(events=[], text=payload))["text/html"]
 
     assert not re.search(r"\n[ \t]*\n", html)
-    assert markdown2html(html).strip() == html
+    assert nbconvert.filters.markdown2html(html).strip() == html

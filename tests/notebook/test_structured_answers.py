@@ -3,7 +3,6 @@
 from datetime import date
 from typing import Any
 
-import pandas
 import pytest
 from pydantic import BaseModel
 
@@ -13,6 +12,7 @@ from adk_nb.models import ScriptedLlm
 from adk_nb.notebook.chat.reply import view_of_reply
 from adk_nb.notebook.view.reply_view import answer_for_view
 from adk_nb.workflow import START
+from tests.support.late import late
 
 
 class City(BaseModel):
@@ -66,7 +66,7 @@ def test_the_output_of_a_member_of_a_team_is_typed_and_that_of_a_function_is_jso
 def test_a_list_of_models_is_a_data_frame_in_one_line():
     reply = ask(list[City], f"[{OSLO}, {ROME}]")
 
-    frame = pandas.DataFrame([row.model_dump() for row in reply.output])
+    frame = late("pandas").DataFrame([row.model_dump() for row in reply.output])
 
     assert list(frame.columns) == ["name", "people", "founded"] and list(frame["name"]) == ["Oslo", "Rome"]
 

@@ -10,8 +10,10 @@ import httpx2
 import pytest
 
 from adk_nb.agents import Agent
-from adk_nb.serving import Server, create_app
 from adk_nb.serving.server import bound_socket
+from tests.support.late import late
+
+serving = late("adk_nb.serving")
 
 TOKEN = "a-token-of-the-tests-0123456789"
 
@@ -20,7 +22,7 @@ TOKEN = "a-token-of-the-tests-0123456789"
 class Served:
     """Where an agent is served, and a client that has its token."""
 
-    server: Server
+    server: Any
     client: httpx2.Client
 
     @property
@@ -73,7 +75,9 @@ def serve() -> Iterator[Callable[..., Served]]:
     with ExitStack() as stack:
 
         def started(agent: Agent, **options: Any) -> Served:
-            server = Server(lambda url: create_app(agent, token=TOKEN, url=url, **options), bound_socket(0))
+            server = serving.Server(
+                lambda url: serving.create_app(agent, token=TOKEN, url=url, **options), bound_socket(0)
+            )
             server.start()
             stack.callback(server.stop)
             headers = {"Authorization": f"Bearer {TOKEN}"}

@@ -8,10 +8,12 @@ from adk_nb import redaction
 from adk_nb.agents import Agent
 from adk_nb.models import ScriptedLlm
 from adk_nb.models.http_address import names_this_machine
-from adk_nb.serving import create_app
 from adk_nb.serving.access import MAX_BODY
 from tests.serving.conftest import TOKEN, Served, body
 from tests.support.each import each
+from tests.support.late import late
+
+serving = late("adk_nb.serving")
 
 
 @pytest.fixture
@@ -119,11 +121,11 @@ def test_the_token_is_a_secret_of_this_process(served: Served):
 )
 def test_an_app_that_cannot_be_is_refused_at_once(arguments: dict, problem: str):
     with pytest.raises(ValueError, match=problem.replace("(", r"\(").replace(")", r"\)")):
-        create_app(**arguments)
+        serving.create_app(**arguments)
 
 
 def test_an_app_is_an_asgi_app_for_any_server():
-    assert isinstance(create_app(Agent(name="clerk"), token=TOKEN), Starlette)
+    assert isinstance(serving.create_app(Agent(name="clerk"), token=TOKEN), Starlette)
 
 
 @pytest.mark.parametrize("name", ["localhost", "LOCALHOST:80", "127.0.0.1", "127.8.9.10:1", "[::1]", "[::1]:8000"])

@@ -12,9 +12,11 @@ from adk_nb.agents import Agent
 from adk_nb.apps import App
 from adk_nb.models import BaseLlm, LlmResponse, ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner, current_session
-from adk_nb.serving import create_app
 from adk_nb.sessions import SqliteSessionService
 from tests.serving.conftest import TOKEN, Served, approval, body, requests_in, texts
+from tests.support.late import late
+
+serving = late("adk_nb.serving")
 
 
 @tool(confirm=True)
@@ -322,7 +324,7 @@ def test_the_dev_ui_gets_the_agent_as_a_tree_and_as_a_graph(serve):
 
 
 def test_a_header_that_another_layer_adds_to_an_answer_is_not_in_the_next_one():
-    app = create_app(clerk(), token=TOKEN)
+    app = serving.create_app(clerk(), token=TOKEN)
 
     async def layer(scope, receive, send):
         async def send_more(message):

@@ -5,8 +5,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from mcp import Client
-from mcp.client.streamable_http import streamable_http_client
 
 from adk_nb import run, tool
 from adk_nb.agents import Agent
@@ -14,6 +12,7 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.redaction import remember
 from adk_nb.tools.mcp_tool import McpToolset, StreamableHTTPConnectionParams
 from tests.serving.conftest import Served
+from tests.support.late import late
 
 
 @tool(confirm=True)
@@ -30,7 +29,9 @@ def clerk(*answers: Any, **options: Any) -> Agent:
 async def connected(served: Served):
     async with (
         httpx2.AsyncClient(headers=served.client.headers, timeout=60) as http,
-        Client(streamable_http_client(f"{served.url}/mcp", http_client=http)) as client,
+        late("mcp").Client(
+            late("mcp.client.streamable_http").streamable_http_client(f"{served.url}/mcp", http_client=http)
+        ) as client,
     ):
         yield client
 

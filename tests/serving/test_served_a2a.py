@@ -13,12 +13,14 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.extensions.serving.served_runs import NotebookRunner
 from adk_nb.runners import InMemoryRunner
-from adk_nb.serving import Server
 from adk_nb.serving.agent_service import AgentService
 from adk_nb.serving.app import app_of
 from adk_nb.serving.server import bound_socket
 from tests.serving.conftest import TOKEN
+from tests.support.late import late
 from tests.support.polling import eventually
+
+serving = late("adk_nb.serving")
 
 
 @tool(confirm=True)
@@ -49,7 +51,7 @@ def paying() -> Iterator[tuple[Notebook, RemoteA2aAgent]]:
     notebook = Notebook({"clerk": Agent(name="clerk", model=model, tools=[pay])})
     runner = NotebookRunner(notebook, "clerk", shows_runs=False)
     service = AgentService(runner, "clerk", runner.traces, runner.waiting())
-    server = Server(lambda url: app_of(service, TOKEN, url), bound_socket(0))
+    server = serving.Server(lambda url: app_of(service, TOKEN, url), bound_socket(0))
     server.start()
     try:
         yield notebook, RemoteA2aAgent(name="remote", agent_card=f"{server.url}/a2a/clerk", token=TOKEN)

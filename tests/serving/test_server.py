@@ -17,11 +17,13 @@ from adk_nb.a2a import gate
 from adk_nb.agents import Agent
 from adk_nb.errors import InputError
 from adk_nb.models import ScriptedLlm, call
-from adk_nb.serving import Server, create_app
 from adk_nb.serving import server as server_module
 from adk_nb.serving.http_bodies import sse_response
 from adk_nb.serving.server import PORT, bound_socket
 from tests.serving.conftest import TOKEN, Served, texts
+from tests.support.late import late
+
+serving = late("adk_nb.serving")
 
 
 def test_a_port_that_is_taken_is_refused_with_a_free_one():
@@ -43,9 +45,9 @@ def test_without_a_port_the_first_free_one_is_taken():
 
 def test_an_end_frees_the_port_and_a_second_server_takes_it():
     def create(url: str) -> Any:
-        return create_app(Agent(name="clerk", model=ScriptedLlm()), token=TOKEN, url=url)
+        return serving.create_app(Agent(name="clerk", model=ScriptedLlm()), token=TOKEN, url=url)
 
-    first = Server(create, bound_socket(0))
+    first = serving.Server(create, bound_socket(0))
     first.start()
     assert first.is_running and httpx2.get(f"{first.url}/list-apps").status_code == 401
     first.stop()
@@ -53,7 +55,7 @@ def test_an_end_frees_the_port_and_a_second_server_takes_it():
     assert not first.is_running
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(first.url)
-    second = Server(create, bound_socket(first.port))
+    second = serving.Server(create, bound_socket(first.port))
     second.start()
     try:
         assert second.port == first.port and httpx2.get(f"{second.url}/list-apps").status_code == 401
@@ -73,13 +75,13 @@ server = Server(lambda url: create_app(agent, token={TOKEN!r}, url=url), bound_s
 server.start()
 print(server.port)
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=240)
     assert done.returncode == 0 and done.stderr == "", done.stderr
     bound_socket(int(done.stdout)).close()
 
 
 def connected(served: Served, sent: bytes = b"") -> socket.socket:
-    client = socket.create_connection(("127.0.0.1", served.server.port), timeout=60)
+    client = socket.create_connection(("127.0.0.1", served.server.port), timeout=240)
     client.sendall(sent)
     return client
 

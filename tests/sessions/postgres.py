@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
+from tests.support.late import late
+
+psycopg = late("psycopg")
 
 
 class Postgres:

@@ -27,7 +27,7 @@ from adk_nb.sessions import (
     session_file,
 )
 from tests.sessions.test_session_services import POSTGRES, SERVICES
-from tests.support.bad_input import HALVES, IDS, JSON, LONG, NESTED, NO_STATE, NOT_JSON, NUMBERS, TEXTS
+from tests.support.bad_input import HALVES, IDS, JSON, LONG, NESTED, NUMBERS, TEXTS, no_state, not_json
 from tests.support.each import each
 from tests.support.talk import guide
 from tests.tools.test_tool_result import HOSTILE
@@ -146,7 +146,7 @@ def test_what_a_model_gives_a_tool_is_kept_as_the_tool_was_given_it_or_the_tool_
         value.append(a)
         return "ok"
 
-    values = [*JSON.values(), *(value for value, _ in NOT_JSON.values())]
+    values = [*JSON.values(), *(value for value, _ in not_json().values())]
     calls = [call("take", a=value) for value in values]
     live = store.use(lambda service: turn(service, guide(calls, "Done.", tools=[take])))
 
@@ -157,7 +157,7 @@ def test_what_a_model_gives_a_tool_is_kept_as_the_tool_was_given_it_or_the_tool_
     assert repr([args["a"] for args in args[: len(JSON)]]) == repr([*JSON.values()])
     assert {*map(repr, JSON.values())} <= {*map(repr, value)}  # in threads, whose order is their own
     assert [response.get("result") for response in responses[: len(JSON)]] == ["ok"] * len(JSON)
-    for (name, (_, reason)), answer in zip(NOT_JSON.items(), responses[len(JSON) :], strict=True):
+    for (name, (_, reason)), answer in zip(not_json().items(), responses[len(JSON) :], strict=True):
         assert "take()" in answer["error"] and reason in answer["error"], name
     assert len(value) == len(JSON)
 
@@ -166,7 +166,7 @@ def test_what_a_tool_gives_is_the_same_live_as_another_process_finds_it(store: S
     makers: list[Callable[[], Any]] = [
         *(make for name, make in HOSTILE.items() if "frame" not in name),  # 20,000 columns take seconds
         *((lambda value=value: value) for value in [*JSON.values(), *HALVES.values()]),
-        *((lambda value=value: value) for value, _ in NOT_JSON.values()),
+        *((lambda value=value: value) for value, _ in not_json().values()),
     ]
 
     def give(number: int) -> Any:
@@ -212,7 +212,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
 
     def write(tool_context: Context) -> str:
         """Writes."""
-        for value, _ in NO_STATE.values():
+        for value, _ in no_state().values():
             try:
                 tool_context.state["k"] = value
             except ConfigurationError as error:
@@ -221,7 +221,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
 
     async def make(service: BaseSessionService) -> None:
         session = await service.create_session(**S)
-        for value, reason in NO_STATE.values():
+        for value, reason in no_state().values():
             with pytest.raises(ConfigurationError, match=reason):
                 await service.create_session(**(S | {"session_id": "another"}), state={"k": value})
             with pytest.raises(ConfigurationError, match=reason):
@@ -237,7 +237,7 @@ def test_what_is_no_json_is_refused_where_it_is_written_to_the_state_with_its_re
     store.use(make)
     stored = store.read()
     assert stored.state == {} and len(stored.events) == 4
-    for text, (_, reason) in zip(texts, NO_STATE.values(), strict=True):
+    for text, (_, reason) in zip(texts, no_state().values(), strict=True):
         assert "state['k'] cannot hold" in text and reason in text
     listed = store.use(lambda service: service.list_sessions(app_name="app")).sessions
     assert [item.id for item in listed] == ["s"]
@@ -403,7 +403,7 @@ def test_what_no_store_gives_back_equal_is_refused_wherever_in_an_event_it_is(st
         session = await service.create_session(**S)
         if isinstance(service, InMemorySessionService):
             return  # it keeps the event itself
-        for name, (value, reason) in NOT_JSON.items():
+        for name, (value, reason) in not_json().items():
             for number, event in enumerate(places(value)):
                 with pytest.raises(InputError, match=f"event of 'a' .*: .*{reason}"):
                     await service.append_event(session, event)
@@ -447,10 +447,10 @@ def test_what_no_file_gives_back_equal_is_not_saved_and_the_file_stays_as_it_was
     path = tmp_path / "s.json"
     session_file.write(Session(id="s", state={"k": 1}), path)
     earlier_data = path.read_bytes()
-    for value, reason in NOT_JSON.values():
+    for value, reason in not_json().values():
         with pytest.raises(InputError, match=f"'s' .*: event 1: output .*{reason}"):
             session_file.write(Session(id="s", events=[Event(author="a", output=value)]), path)
-    for value, reason in NO_STATE.values():
+    for value, reason in no_state().values():
         with pytest.raises(ConfigurationError, match=reason):
             session_file.write(Session(id="s", state={"k": value}), path)
     for half in HALVES.values():

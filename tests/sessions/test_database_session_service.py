@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from adk_nb import clock, redaction, types
@@ -30,6 +29,9 @@ from adk_nb.sessions.sql import postgres as driver
 from adk_nb.sessions.sql import schema
 from tests.sessions.database_writer import append_in_a_process
 from tests.sessions.postgres import Postgres, running
+from tests.support.late import late
+
+psycopg = late("psycopg")
 
 S = {"app_name": "app", "user_id": "u", "session_id": "s"}
 Use = Callable[[DatabaseSessionService], Awaitable[Any]]

@@ -4,7 +4,6 @@ import re
 from enum import StrEnum
 from typing import Annotated, Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +13,9 @@ from support.messages import mentions
 from adk_nb.errors import ConfigurationError
 from adk_nb.sessions import State, StateSchemaError
 from adk_nb.sessions.state import apply_delta, storable_delta
+from tests.support.late import late
+
+np = late("numpy")
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
@@ -279,10 +281,10 @@ def test_the_delta_turns_the_state_before_into_the_state_after(before: dict[str,
 @pytest.mark.parametrize(
     ("value", "kind"),
     [
-        (np.int64(3), "as tolist() gives it"),
-        (np.arange(3), "as tolist() gives it"),
+        (lambda: np.int64(3), "as tolist() gives it"),
+        (lambda: np.arange(3), "as tolist() gives it"),
     ],
 )
 def test_arrays_are_refused_with_the_way_to_store_them(value: Any, kind: str):
     with pytest.raises(ConfigurationError, match=f"list or dict, {re.escape(kind)}, or keep"):
-        storable_delta({"k": value})
+        storable_delta({"k": value()})

@@ -4,10 +4,13 @@ import decimal
 import fractions
 import json
 import math
+from functools import cache
 from typing import Any
 
-import numpy as np
-import pandas as pd
+from tests.support.late import late
+
+np, pd = late("numpy"), late("pandas")
+
 
 TEXTS: dict[str, str] = {
     "empty": "",
@@ -88,41 +91,46 @@ JSON: dict[str, Any] = TEXTS | NUMBERS | NESTED
 
 _ROUND: list[Any] = []
 _ROUND.append(_ROUND)
-NOT_JSON: dict[str, tuple[Any, str]] = {
-    "NaN": (math.nan, "the number nan"),
-    "infinity": (math.inf, "the number inf"),
-    "-infinity": ([-math.inf], "the number -inf"),
-    "5,000 digits": (10**5_000, "a number of thousands of digits"),
-    "Decimal": (decimal.Decimal("1.1"), "a Decimal"),
-    "Fraction": (fractions.Fraction(1, 3), "a Fraction"),
-    "numpy int": (np.int64(3), "an int64"),
-    "numpy float": (np.float32(1.5), "a float32"),
-    "array": (np.zeros(2), "a ndarray"),
-    "NA": (pd.NA, "a NAType"),
-    "NaT": (pd.NaT, "a NaTType"),
-    "frame": (pd.DataFrame(), "a DataFrame"),
-    "key of a number": ({1: 2}, "a dict with the key 1, which is not a string"),
-    "keys alike": ({1: "a", "1": "b"}, "a dict with the key 1, which is not a string"),
-    "key of half a character": ({"\ud800": 1}, "half a character"),
-    "tuple": ((1, 2), "a tuple"),
-    "set": ({1}, "a set"),
-    "bytes": (b"x", "a bytes"),
-    "bytearray": ([bytearray(b"x")], "a bytearray"),
-    "keys": ({}.keys(), "a dict_keys"),
-    "object": ({"a": [object()]}, "an object"),
-    "class": (dict, "a type"),
-    "exception": (ValueError("x"), "a ValueError"),
-    "nested in itself": (_ROUND, "nested more than 100 deep"),
-    "depth 300": (json.loads("[" * 300 + "]" * 300), "nested more than 100 deep"),
-    **{name: (text, "half a character") for name, text in HALVES.items()},
-}
-"""What JSON does not give back equal, and the reason for which it is refused."""
-NO_STATE = {
-    name: item
-    for name, item in NOT_JSON.items()
-    if name not in ("Decimal", "Fraction", "tuple", "set", "bytes", "bytearray")
-}
-"""Of these, what a state cannot hold: it holds the others in their JSON form."""
+
+
+@cache
+def not_json() -> dict[str, tuple[Any, str]]:
+    """What JSON does not give back equal, and the reason for which it is refused."""
+    return {
+        "NaN": (math.nan, "the number nan"),
+        "infinity": (math.inf, "the number inf"),
+        "-infinity": ([-math.inf], "the number -inf"),
+        "5,000 digits": (10**5_000, "a number of thousands of digits"),
+        "Decimal": (decimal.Decimal("1.1"), "a Decimal"),
+        "Fraction": (fractions.Fraction(1, 3), "a Fraction"),
+        "numpy int": (np.int64(3), "an int64"),
+        "numpy float": (np.float32(1.5), "a float32"),
+        "array": (np.zeros(2), "a ndarray"),
+        "NA": (pd.NA, "a NAType"),
+        "NaT": (pd.NaT, "a NaTType"),
+        "frame": (pd.DataFrame(), "a DataFrame"),
+        "key of a number": ({1: 2}, "a dict with the key 1, which is not a string"),
+        "keys alike": ({1: "a", "1": "b"}, "a dict with the key 1, which is not a string"),
+        "key of half a character": ({"\ud800": 1}, "half a character"),
+        "tuple": ((1, 2), "a tuple"),
+        "set": ({1}, "a set"),
+        "bytes": (b"x", "a bytes"),
+        "bytearray": ([bytearray(b"x")], "a bytearray"),
+        "keys": ({}.keys(), "a dict_keys"),
+        "object": ({"a": [object()]}, "an object"),
+        "class": (dict, "a type"),
+        "exception": (ValueError("x"), "a ValueError"),
+        "nested in itself": (_ROUND, "nested more than 100 deep"),
+        "depth 300": (json.loads("[" * 300 + "]" * 300), "nested more than 100 deep"),
+        **{name: (text, "half a character") for name, text in HALVES.items()},
+    }
+
+
+def no_state() -> dict[str, tuple[Any, str]]:
+    """Of these, what a state cannot hold: it holds the others in their JSON form."""
+    held = ("Decimal", "Fraction", "tuple", "set", "bytes", "bytearray")
+    return {name: item for name, item in not_json().items() if name not in held}
+
 
 IDS = [
     *(text for text in TEXTS.values() if text.strip() == text),

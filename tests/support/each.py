@@ -10,18 +10,21 @@ import pytest
 _FAULTS = (Exception, BaseExceptionGroup, pytest.fail.Exception)
 
 
-def each(names: str, cases: Iterable[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def each(
+    names: str, cases: Iterable[Any] | Callable[[], Iterable[Any]]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Call the test with every case, as `pytest.mark.parametrize` would, and tell every one that fails.
 
     Args:
         names: The arguments that a case gives, with commas between them.
-        cases: A value each; a tuple of them where there are several names.
+        cases: A value each; a tuple of them where there are several names. A function, where making them takes time.
     """
-    keys, values = [name.strip() for name in names.split(",")], list(cases)
+    keys = [name.strip() for name in names.split(",")]
 
     def over_cases(test: Callable[..., None]) -> Callable[..., None]:
         def all_cases(**others: Any) -> None:
             faults: list[BaseException] = []
+            values = list(cases() if callable(cases) else cases)
             for case in values:
                 given = dict(zip(keys, case if len(keys) > 1 else (case,), strict=True))
                 try:

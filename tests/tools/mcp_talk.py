@@ -5,8 +5,6 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-import uvicorn
-
 from adk_nb.agents import LlmAgent
 from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
@@ -16,9 +14,11 @@ from adk_nb.tools.mcp_tool import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
+from tests.support.late import late
 from tests.support.polling import eventually
 from tests.support.talk import Talk
-from tests.tools import mcp_server
+
+uvicorn, mcp_server = late("uvicorn"), late("tests.tools.mcp_server")
 
 STARTING = 30.0
 """Seconds that a program has to start, on a machine that has other things to do."""

@@ -6,12 +6,12 @@ import threading
 from typing import Any
 
 import pytest
-from mcp_types import ElicitResult
 
 from adk_nb import sync
 from adk_nb.agents import LlmAgent
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.tools.mcp_tool.content import MAX_QUESTIONS
+from tests.support.late import late
 from tests.support.talk import Talk
 from tests.tools.mcp_talk import STARTING, Service, answer_in, web
 from tests.tools.test_mcp_hostile import toolset
@@ -118,7 +118,7 @@ async def says_later(context: Any, params: Any) -> Any:
     [
         (lambda context, params: {"age": 1}, {"action": "accept", "content": {"age": 1}}),
         (says_later, {"action": "accept", "content": {"name": "Who are you?\u202e", "age": 40}}),
-        (lambda context, params: ElicitResult(action="cancel"), {"action": "cancel"}),
+        (lambda context, params: late("mcp_types").ElicitResult(action="cancel"), {"action": "cancel"}),
         (lambda context, params: True, {"action": "accept"}),
         (lambda context, params: None, {"action": "decline"}),
     ],

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import mcp.types as mcp_types
 import pytest
 
 from adk_nb import sync
@@ -24,10 +23,14 @@ from adk_nb.tools.mcp_tool import (
     StdioServerParameters,
     StreamableHTTPConnectionParams,
 )
+from tests.support.each import each
+from tests.support.late import late
 from tests.support.polling import eventually
 from tests.support.talk import Talk, summaries
-from tests.tools import hostile_mcp_server, mcp_server
+from tests.tools import hostile_mcp_server
 from tests.tools.mcp_talk import STARTING, Service, ask, stdio, web
+
+mcp_types, mcp_server = late("mcp.types"), late("tests.tools.mcp_server")
 
 
 @pytest.fixture(scope="module")
@@ -402,9 +405,9 @@ def test_a_server_is_told_what_of_sampling_the_callback_can_do():
     assert json.loads(told)["sampling"] == {"tools": {}}
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
+@each(
+    "options, reason",
+    lambda: [
         ({"tool_list_cache_ttl_seconds": 0}, "tool_list_cache_ttl_seconds=0"),
         ({"sampling_capabilities": mcp_types.SamplingCapability()}, "sampling_callback"),
     ],

@@ -8,8 +8,6 @@ from typing import Any
 
 import pytest
 from IPython.display import Image as ShownImage
-from matplotlib.figure import Figure
-from PIL import Image as Pillow
 
 from adk_nb import sync, types
 from adk_nb.agents import LlmAgent
@@ -19,7 +17,10 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.tools.media import MAX_MEDIA, MAX_MEDIA_BYTES
 from tests.models.gemini_server import GeminiServer, answer, calls
 from tests.support.each import each
+from tests.support.late import late
 from tests.support.talk import Talk
+
+Pillow = late("PIL.Image")
 
 
 def pillow(kind: str = "PNG") -> bytes:
@@ -33,8 +34,8 @@ def large(number: int = 0) -> bytes:
     return pillow() + bytes([number]) * MAX_MEDIA_BYTES
 
 
-def figure() -> Figure:
-    made = Figure()
+def figure() -> Any:
+    made = late("matplotlib.figure").Figure()
     made.add_subplot().plot([1, 2])
     return made
 

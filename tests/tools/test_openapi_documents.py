@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from fastapi.openapi import models as fastapi_models
 
 from adk_nb import types
 from adk_nb.agents import LlmAgent
@@ -25,7 +24,10 @@ from adk_nb.tools.openapi_tool.auth.auth_helpers import dict_to_auth_scheme, tok
 from tests.auth.auth_server import CLIENT, CLIENT_SECRET, REDIRECT, auth_server
 from tests.models import live_server
 from tests.support.each import each
+from tests.support.late import late
 from tests.support.talk import Talk
+
+fastapi_models = late("fastapi.openapi.models")
 
 
 def results(events: list[Event]) -> list[Any]:
@@ -783,9 +785,9 @@ def test_a_servers_certificate_is_checked_as_the_author_says(encrypted: str, ver
     assert answer == {} if trusted else "certificate verify failed" in answer["error"]
 
 
-@pytest.mark.parametrize(
-    ("scheme", "credential", "place", "value"),
-    [
+@each(
+    "scheme, credential, place, value",
+    lambda: [
         (
             fastapi_models.APIKey(**{"in": fastapi_models.APIKeyIn.query, "name": "key"}),
             AuthCredential(auth_type=AuthCredentialTypes.API_KEY, api_key="k-1"),

@@ -23,8 +23,6 @@ from typing import Any
 
 import hypothesis
 import hypothesis.strategies as st
-import numpy as np
-import pandas as pd
 import pytest
 from IPython.display import HTML, Image
 from pydantic import BaseModel, ConfigDict, RootModel, SecretStr
@@ -36,7 +34,10 @@ from adk_nb.models.scripted_llm import ScriptedLlm, call
 from adk_nb.runners import InMemoryRunner
 from adk_nb.tools.tool_result import MAX_BYTES, MAX_DEPTH, MAX_ITEMS, as_response
 from tests.support.each import each
+from tests.support.late import late
 from tests.support.talk import Talk, guide
+
+np, pd = late("numpy"), late("pandas")
 
 
 def told(make: Callable[[], Any], is_async: bool = False) -> dict[str, Any]:
@@ -88,7 +89,7 @@ Pair = collections.namedtuple("Pair", "a b")
 @pytest.mark.slow
 @each(
     "value, response",
-    [
+    lambda: [
         ({"a": 1}, {"a": 1}),
         ({}, {}),
         (None, {"result": None}),
@@ -553,7 +554,7 @@ VALUES = st.recursive(
     | st.datetimes()
     | st.timedeltas()
     | st.uuids()
-    | st.sampled_from([object(), Color.RED, pd.NA, pd.NaT, np.float32("nan"), print, math, ...])
+    | st.deferred(lambda: st.sampled_from([object(), Color.RED, pd.NA, pd.NaT, np.float32("nan"), print, math, ...]))
     | st.integers(0, 1).map(lambda number: Raises() if number else cyclic_list()),
     lambda inner: (
         st.lists(inner, max_size=4)
