@@ -2,12 +2,13 @@ import html
 import re
 import time
 from collections.abc import Callable
+from importlib.util import find_spec, module_from_spec
 
 import mistune
 import pytest
 from inline_snapshot import snapshot
 from markdown_it import MarkdownIt
-from nbconvert.filters import markdown2html
+from markdown_it.ruler import Ruler
 
 from adk_nb.notebook.view.document import Table, document
 from adk_nb.notebook.view.plain_text import cleaned
@@ -17,6 +18,9 @@ from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import MAX_RENDERED, to_html
 from tests.support.each import each
 from tests.support.hostile_texts import DEAD, PAYLOADS, Page, assert_harmless, assert_nothing_unseen, begins_math
+from tests.support.late import late
+
+nbconvert = late("nbconvert")
 
 NESTED = [
     "{}",
@@ -38,7 +42,7 @@ NESTED = [
 
 
 def _with_nbconvert(text: str) -> str:
-    return markdown2html(text)
+    return nbconvert.filters.markdown2html(text)
 
 
 def _with_mistune(text: str) -> str:
@@ -227,3 +231,14 @@ def test_markup_that_is_not_in_the_list_cannot_be_made():
         element("td", style="position: fixed")
     with pytest.raises(ValueError, match="onclick"):
         element("p", onclick="alert(1)")
+
+
+def test_the_rules_of_markdown_are_put_together_before_two_threads_render_at_once(monkeypatch: pytest.MonkeyPatch):
+    spec = find_spec(to_html.__module__)
+    assert spec and spec.loader
+    spec.loader.exec_module(fresh := module_from_spec(spec))
+    unready: list[Ruler] = []
+    monkeypatch.setattr(Ruler, "__compile__", unready.append)
+
+    assert fresh.to_html("# *a* $x$\n\n- b") == to_html("# *a* $x$\n\n- b")
+    assert unready == []

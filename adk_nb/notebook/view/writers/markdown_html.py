@@ -312,6 +312,9 @@ _MARKDOWN = _Markdown("js-default", {"html": False, "linkify": False, "typograph
 _MARKDOWN.inline.ruler.before("escape", "math_inline", _math_inline)
 _MARKDOWN.block.ruler.before("fence", "math_block", _math_block, {"alt": ["paragraph", "blockquote", "list"]})
 _MARKDOWN.core.ruler.after("block", "empty_lists", _unwrap_empty_lists)
+# Before two threads render at once: one would find the rules that the other has put together so far.
+for _ruler in (_MARKDOWN.core.ruler, _MARKDOWN.block.ruler, _MARKDOWN.inline.ruler, _MARKDOWN.inline.ruler2):
+    _ruler.getRules()
 
 
 # ---- streamed markdown: complete blocks become html that stays, the open end html that the next piece replaces
