@@ -23,9 +23,11 @@ from tests.support.tiers import (
     pytest_xdist_auto_num_workers,
     pytest_xdist_make_scheduler,
 )
+from tests.support.warm import pytest_configure
 
 __all__ = [
     "pytest_collection_modifyitems",
+    "pytest_configure",
     "pytest_ignore_collect",
     "pytest_runtest_setup",
     "pytest_terminal_summary",

@@ -17,6 +17,8 @@ from selenium.webdriver import Chrome, ChromeOptions
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.support.ui import WebDriverWait
 
+from tests.support.warm import kernelspec
+
 EXTENSION = Path(__file__).parents[2] / "editors" / "jupyterlab" / "labextension"
 """The extension of this checkout."""
 KERNELS = Path(__file__).parents[2] / "build" / "kernels"
@@ -63,6 +65,9 @@ class LabServer:
             spec = home / "data" / "kernels" / f"ipykernel-{folder.name}" / "kernel.json"
             spec.parent.mkdir(parents=True)
             spec.write_text(json.dumps(_kernelspec(folder)))
+        warm = home / "data" / "kernels" / "python3" / "kernel.json"
+        warm.parent.mkdir(parents=True)
+        warm.write_text(json.dumps(kernelspec()))
         self._home = home
 
     @contextmanager

@@ -27,6 +27,7 @@ from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
 from tests.support.polling import patience
+from tests.support.warm import WARM
 
 TIMEOUT = 30.0
 """Seconds that any one wait may take, on a machine that does nothing else."""
@@ -234,7 +235,7 @@ def running_kernel(folder: Path) -> Iterator[Kernel]:
     kept = {
         name: os.environ[name] for name in ("PATH", "PYTHONPATH", "LANG", "TMPDIR", "SYSTEMROOT") if name in os.environ
     }
-    manager, log = KernelManager(kernel_name="python3"), folder / "kernel.log"
+    manager, log = KernelManager(kernel_name=WARM), folder / "kernel.log"
     with log.open("wb") as told:
         manager.start_kernel(
             cwd=str(folder), env={"OLLAMA_HOST": "127.0.0.1:9", **kept, **places}, stdout=told, stderr=told

@@ -10,6 +10,8 @@ import pytest
 from kernel import Kernel
 from nbclient import NotebookClient
 
+from tests.support.warm import WARM
+
 pytestmark = pytest.mark.kernel
 
 SETUP = """
@@ -100,7 +102,7 @@ def test_nbclient_keeps_the_same_replies_and_nbval_finds_no_difference(tmp_path:
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     path = tmp_path / "replies.ipynb"
 
-    NotebookClient(notebook, timeout=60, extra_arguments=["--log-level=ERROR"]).execute()
+    NotebookClient(notebook, kernel_name=WARM, timeout=60, extra_arguments=["--log-level=ERROR"]).execute()
     nbformat.write(notebook, path)
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "-c", "/dev/null"]
     ran = subprocess.run([*command, "--rootdir", str(tmp_path), str(path)], capture_output=True, text=True)

@@ -13,8 +13,12 @@ import nbformat
 import planted
 import pytest
 from nbclient import NotebookClient
-from nbconvert.exporters import HTMLExporter
 from nbformat.v4 import new_code_cell, new_notebook
+
+from tests.support.late import late
+from tests.support.warm import WARM
+
+nbconvert = late("nbconvert")
 
 pytestmark = pytest.mark.kernel
 
@@ -102,7 +106,7 @@ class Done:
         book = new_notebook(cells=[*self.hidden, *self.told])
         client = NotebookClient(
             book,
-            kernel_name="python3",
+            kernel_name=WARM,
             timeout=60,
             allow_errors=True,
             resources={"metadata": {"path": str(self.folder)}},
@@ -163,7 +167,7 @@ def test_no_saved_notebook_tells_a_secret_nor_does_the_page_made_of_it(done: Don
 
     assert in_text(nbformat.writes(new_notebook(cells=done.hidden))) == set()
     assert in_text(json.dumps(done.hidden, ensure_ascii=False)) == set()
-    assert in_text(HTMLExporter().from_notebook_node(new_notebook(cells=longest))[0]) == set()
+    assert in_text(nbconvert.HTMLExporter().from_notebook_node(new_notebook(cells=longest))[0]) == set()
 
 
 def test_whoever_sent_the_cells_is_told_no_secret(done: Done):

@@ -9,6 +9,7 @@ import pytest
 from nbclient import NotebookClient
 
 from tests.models.gemini_server import GeminiServer, Reply
+from tests.support.warm import WARM
 
 pytestmark = pytest.mark.kernel
 
@@ -31,7 +32,9 @@ def outputs(server: GeminiServer, cell: str, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("OPENAI_API_KEY", "k-1")
     cells = ["%load_ext adk_nb", "%%agent waiter -m gpt-5-mini\nServe drinks.", cell]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
-    client = NotebookClient(notebook, allow_errors=True, timeout=60, extra_arguments=["--log-level=ERROR"])
+    client = NotebookClient(
+        notebook, kernel_name=WARM, allow_errors=True, timeout=60, extra_arguments=["--log-level=ERROR"]
+    )
     client.execute()
     return notebook.cells[-1].outputs
 

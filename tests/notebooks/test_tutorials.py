@@ -17,6 +17,7 @@ from packaging.requirements import Requirement
 
 from adk_nb.code_executors.base_code_executor import USER_REACH
 from adk_nb.code_executors.isolation import SANDBOX_REACH
+from tests.support.warm import WARM
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "notebooks"
@@ -45,9 +46,9 @@ def code_cells(notebook: Any) -> Iterator[Any]:
 def executed(path: Path) -> Any:
     notebook = nbformat.read(path, as_version=4)
     place = {"metadata": {"path": str(path.parent)}}
-    quiet = ["--log-level=ERROR"]
+    options: dict[str, Any] = {"kernel_name": WARM, "extra_arguments": ["--log-level=ERROR"]}
     # a busy kernel sends one text in several messages; pages put them together
-    NotebookClient(notebook, timeout=60, resources=place, extra_arguments=quiet, coalesce_streams=True).execute()
+    NotebookClient(notebook, timeout=60, resources=place, coalesce_streams=True, **options).execute()
     return notebook
 
 
@@ -84,7 +85,7 @@ def plain(notebook: Any) -> str:
     )
 
 
-@first(3, TUTORIALS, pytest.mark.kernel_all)
+@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
 def test_it_shows_what_is_saved_and_prints_nothing_that_is_a_complaint(path: Path):
     saved = nbformat.read(path, as_version=4)
     now = executed(path)
@@ -139,7 +140,7 @@ def packages_of(extras: dict[str, list[str]], name: str) -> set[str]:
     return packages
 
 
-@pytest.mark.parametrize("path", TUTORIALS, ids=lambda path: path.stem)
+@first(1, TUTORIALS, pytest.mark.kernel_all)
 def test_nbval_finds_no_difference(path: Path):
     # With no other plugin and without the grammar of a format that no notebook has, both slow to import.
     pytest_alone = "import sys; sys.modules['rfc3987_syntax'] = None; import pytest; sys.exit(pytest.main())"
