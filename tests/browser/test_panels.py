@@ -92,6 +92,11 @@ def test_every_panel_is_told_what_it_shows_when_it_is_opened(lab: Lab):
     tab(page, "Graph")
     page.wait(".adknb-graph .adknb-picture rect[data-mark=was]")
     tab(page, "Prompt")
+    page.wait(".adknb-same", "as in model call 2: system instruction, tools, the first")
+    page.js(
+        "const which = document.querySelector('.adknb-prompt-head select');"
+        "which.value = '1'; which.dispatchEvent(new Event('change'));"
+    )
     page.wait(".adknb-put", "400")
     page.wait(".adknb-put", "Ada")
     page.wait(".adknb-source", "{user:name}")

@@ -45,7 +45,7 @@ CARD = (
 )
 """The look of a card that waits for the user."""
 PART = f"border-bottom: {_EDGE}; margin: 0 -12px; padding: 4px 12px"
-PART_NAME = "display: inline-block; font-weight: 600; min-width: 15em"
+PART_NAME = "display: inline-block; font-weight: 600; min-width: min(15em, 48%)"
 BESIDE = "align-items: flex-start; display: flex; flex-wrap: wrap; gap: 8px 20px"
 LEFT = "flex: 0 1 auto; max-width: 100%; min-width: 0; overflow: auto"
 RIGHT = "flex: 1 1 20em; min-width: 0"
