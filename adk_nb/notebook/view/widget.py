@@ -164,7 +164,7 @@ BATCH_SECONDS = 0.04
 """Between the first batches of a text that streams."""
 BATCH_GROWTH = 1.06
 """The next one of the same text comes later by this factor, so that a long text is few messages."""
-BATCH_SECONDS_MOST = 0.2
+BATCH_SECONDS_MOST = 0.25
 ROWS_SECONDS = 0.1
 """Between batches otherwise."""
 OPS_SHARE = 10
@@ -172,6 +172,8 @@ OPS_SHARE = 10
 SNAPSHOT_SECONDS = 1.0
 SNAPSHOT_SHARE = 50
 """Pause after a snapshot, as a multiple of the time it took to write: snapshots take at most 2 % of a run."""
+SNAPSHOT_BATCHES = 8
+"""Pause after a snapshot, as a multiple of that between two batches of text: it has all of the text again."""
 STUB = {"text/plain": "", "text/html": ""}
 """Output in the place of a view: empty, and the same in every run, so that saved notebooks compare equal."""
 
@@ -225,7 +227,7 @@ class LiveView(anywidget.AnyWidget):
     """One view of one run, fed with ops from any thread.
 
     Ops are plain JSON (see `push`). They leave in batches, the first at once, then 10 ms after each until the agent has
-    a row, 40 to 200 ms after streaming text and 100 ms after others, so that a stream of tokens never meets the
+    a row, 40 to 250 ms after streaming text and 100 ms after others, so that a stream of tokens never meets the
     server's limit of messages; the whole state follows about once a second as `snapshot`, for pages that were reloaded
     or missed a batch.
     """
@@ -385,7 +387,8 @@ class LiveView(anywidget.AnyWidget):
                 # traitlets sends no equal value, and this page has missed it.
                 self.send_state("snapshot")
             now = time.monotonic()
-            self._snapshot_due = now + max(SNAPSHOT_SECONDS, SNAPSHOT_SHARE * (now - began))
+            pauses = SNAPSHOT_SECONDS, SNAPSHOT_SHARE * (now - began), SNAPSHOT_BATCHES * self._text_pause
+            self._snapshot_due = now + max(pauses)
 
     def _receive(self, _: Any, message: Any, __: Any) -> None:
         if not isinstance(message, dict):
