@@ -122,9 +122,10 @@ class ChatBoxView(LiveRun):
     def _show_session(self, session: Session | None, names: Sequence[str]) -> None:
         if names:
             self._change_box(sessions={"current": self._session, "names": list(names)})
-        self._open_rows({}, ())
-        self._catch_up(session.events if session else [])
-        self._push_notices()
+        with self._view.in_one_batch():
+            self._open_rows({}, ())
+            self._catch_up(session.events if session else [])
+            self._push_notices()
         self._pause("idle", "ready")
 
     def move_to(

@@ -8,7 +8,8 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -295,6 +296,19 @@ class LiveView(anywidget.AnyWidget):
             if not self._is_ticking:
                 self._is_ticking = True
                 repeat(self._tick, name="adk-nb-view")
+
+    @contextmanager
+    def in_one_batch(self) -> Generator[None]:
+        """Within this, keep all ops that are pushed until the next `flush`, unless a batch is on its way already."""
+        with self._lock:
+            was_ticking, self._is_ticking = self._is_ticking, True
+        try:
+            yield
+        finally:
+            with self._lock:
+                if not was_ticking:  # else the batches that were under way know when they end
+                    self._is_ticking = False
+            self.flush()
 
     def flush(self) -> None:
         """Send pending ops now."""
