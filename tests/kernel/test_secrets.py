@@ -22,7 +22,9 @@ nbconvert = late("nbconvert")
 
 pytestmark = pytest.mark.kernel
 
-MODES = ("Plain", "Context", "Verbose", "Minimal", "Docs")
+MODES = ("Context", "Verbose")
+"""IPython's own, and the one that shows most."""
+ALL_MODES = (*MODES, "Plain", "Minimal", "Docs")
 NAMES = (
     "gemini key",
     "own gemini key",
@@ -94,11 +96,11 @@ def _pieces(name: str, one: str) -> Iterator[str]:
 class Done:
     """A notebook that was run, and what it left."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, modes: tuple[str, ...]) -> None:
         self.folder = folder
         self.replies: list[dict[str, Any]] = []
         (folder / "secrets.json").write_text(json.dumps(SECRETS))
-        self.hidden = [new_code_cell(source) for source in _cells()]
+        self.hidden = [new_code_cell(source) for source in _cells(modes)]
         self.told = [new_code_cell(source) for source in _cells_that_tell()]
         (folder / "secrets.json").chmod(0o600)
 
@@ -127,9 +129,9 @@ def _environment(folder: Path) -> dict[str, str]:
     }
 
 
-def _cells() -> list[str]:
+def _cells(modes: tuple[str, ...]) -> list[str]:
     cells = ["%load_ext adk_nb\nimport planted\nplanted.plant()"]
-    for mode in MODES:
+    for mode in modes:
         cells += [f"%xmode {mode}", *(f"planted.{name}()" for name in planted.FAILURES)]
     cells += ["planted.shown()", "planted.pickled()", "print(planted.record())", "planted.events('events.json')"]
     return [*cells, "%tb"]
@@ -140,9 +142,9 @@ def _cells_that_tell() -> list[str]:
     return [*cells, *(f"planted.{name}()" for name in planted.FAILURES), "planted.events('told.json')"]
 
 
-@pytest.fixture(scope="module")
-def done(tmp_path_factory: pytest.TempPathFactory) -> Done:
-    done = Done(tmp_path_factory.mktemp("secrets"))
+@pytest.fixture(scope="module", params=[MODES, pytest.param(ALL_MODES, marks=pytest.mark.kernel_all)], ids=len)
+def done(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Done:
+    done = Done(tmp_path_factory.mktemp("secrets"), request.param)
     done.run()
     return done
 
