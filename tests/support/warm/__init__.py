@@ -18,13 +18,17 @@ _MODULES = (
 )
 """What a kernel has loaded a while after `%load_ext adk_nb`."""
 WARM = "adk-nb-warm"
+_CAN_COPY = sys.platform == "linux"
+"""Elsewhere, and outside pytest, such a kernel begins as any other."""
 
 
 def kernelspec() -> dict[str, object]:
     """What Jupyter starts as such a kernel."""
-    ask = [sys.executable, "-I", "-S", str(Path(__file__).with_name("ask.py")), f"{os.environ[_PLACE]}/door"]
+    start = [sys.executable, "-m"]
+    if _CAN_COPY and _PLACE in os.environ:
+        start = [sys.executable, "-I", "-S", str(Path(__file__).with_name("ask.py")), f"{os.environ[_PLACE]}/door"]
     return {
-        "argv": [*ask, "ipykernel_launcher", "-f", "{connection_file}"],
+        "argv": [*start, "ipykernel_launcher", "-f", "{connection_file}"],
         "display_name": "Python 3",
         "language": "python",
         "metadata": {"debugger": True},
@@ -44,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
     spec = Path(place.name, "kernels", WARM, "kernel.json")
     spec.parent.mkdir(parents=True)
     spec.write_text(json.dumps(kernelspec()))
+    if not _CAN_COPY:
+        return
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as door:
         door.bind(f"{place.name}/door")
