@@ -75,6 +75,9 @@ class StateSchemaError(UserError, TypeError):
 class PendingError(UserError):
     """An approval is open and must be answered first."""
 
+    is_on_card = False
+    """True: the cell shows a card of it, which says so until it is answered."""
+
 
 class WorkflowConfigurationError(ConfigurationError):
     """A graph that cannot run, or whose run had more than one output."""

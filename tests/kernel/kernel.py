@@ -43,6 +43,8 @@ class Cell:
     """Streams, results, displays, errors, in order; each with its `output_type`."""
     answered: bool = False
     idle: bool = False
+    failed: dict[str, Any] = field(default_factory=dict)
+    """The reply to it, if that is an error: it stops Run All, also where no output shows the error."""
 
     @property
     def ended(self) -> bool:
@@ -65,12 +67,21 @@ class Cell:
     @property
     def error(self) -> str | None:
         """The name of the exception it ended with."""
-        return next((one["ename"] for one in self.outputs if one["output_type"] == "error"), None)
+        return next((one["ename"] for one in self._errors), None)
 
     @property
     def traceback(self) -> str:
-        told = [line for one in self.outputs if one["output_type"] == "error" for line in one["traceback"]]
+        told = [line for one in self._errors for line in one["traceback"]]
         return _ANSI.sub("", "\n".join(told))
+
+    @property
+    def has_error_output(self) -> bool:
+        return any(one["output_type"] == "error" for one in self.outputs)
+
+    @property
+    def _errors(self) -> list[dict[str, Any]]:
+        shown = [one for one in self.outputs if one["output_type"] == "error"]
+        return shown or ([self.failed] if self.failed else [])
 
     @property
     def text(self) -> str:
@@ -189,6 +200,7 @@ class Kernel:
             reply = self._client.get_shell_msg(timeout=1)
             if cell := self._cells.get(reply["parent_header"].get("msg_id")):
                 cell.answered = True
+                cell.failed = reply["content"] if reply["content"].get("status") == "error" else {}
         while self.lines and self._client.stdin_channel.msg_ready():
             self.prompts.append(self._client.get_stdin_msg(timeout=1)["content"]["prompt"])
             self._client.input(self.lines.pop(0))

@@ -14,9 +14,9 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.json_schemas import flat_schema
 from adk_nb.notebook.chat.conversation import Conversation
 from adk_nb.notebook.chat.interrupts import Answers, check_edits, in_doubt_message, read_answer
-from adk_nb.notebook.view.document import document
+from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.interrupt_text import Verdict, commands, list_blocks
-from adk_nb.notebook.view.run_view import Clicks, RunView, TurnInfo
+from adk_nb.notebook.view.run_view import Clicks, Refused, RunView, TurnInfo
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.approvals import expired_message
@@ -305,19 +305,23 @@ class Desk:
         approvals = [interrupt for interrupt in open_ if interrupt.kind == "approval"]
         return {interrupt.id: schema_of(self.agent_of(interrupt.id), interrupt) for interrupt in approvals}
 
-    async def draw(self, keys: Collection[str], view: RunView, clicks: Clicks) -> bool:
-        """Draw in `view`, too, the cards of open interrupts; returns False if it cannot show cards."""
+    async def draw(self, keys: Collection[str], view: RunView, clicks: Clicks, refused: Refused | None = None) -> bool:
+        """Draw in `view`, too, the cards of open interrupts; returns False if it cannot show cards.
+
+        `refused`: the cell of the view, if its message was not sent because of them.
+        """
         session = await self.conversation.loaded()
-        if not session or not view.is_live:
+        if not session or not view.shows_cards:
             return False
         magic = self.conversation.notebook.magic()
         with self.conversation.history(session.events) as history:
             open_ = history.interrupts()
             listed = [interrupt for interrupt in open_ if interrupt.id in keys]
             redefined = self.redefined(listed, history)
-        requests = bundle(document(*list_blocks(listed, magic, self.schemas(listed), open_, redefined)))
+        told = [Text(refused.error)] if refused else []
+        requests = bundle(document(*told, *list_blocks(listed, magic, self.schemas(listed), open_, redefined)))
         turn = TurnInfo(magic=magic, open_interrupts=lambda: open_)
-        view.show_open_cards(keys, session, clicks, turn, requests)
+        view.show_open_cards(keys, session, clicks, turn, requests, refused)
         self._views |= {key: tuple(dict.fromkeys((*self._views.get(key, ()), view))) for key in keys}
         self.mark_changed(listed)
         return True

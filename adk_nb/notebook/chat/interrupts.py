@@ -28,6 +28,8 @@ Answers = Mapping[str, Any]
 """Id of an interrupt -> its answer, as `runtime.interrupts.answer` takes it."""
 HIDDEN_FIELD = "\0hidden field"
 """The answer of a credential request whose value the user types into a field that does not show it."""
+BLOCKING: tuple[Kind, ...] = ("approval", "credential")
+"""Kinds of interrupts that a message cannot pass."""
 DECIDED_HERE: tuple[Kind, ...] = ("approval", "node_approval", "credential")
 """Kinds of interrupts that are answered in the notebook alone, and by nobody outside."""
 _DECISIONS = {"yes": True, "y": True, "true": True, "no": False, "n": False, "false": False}
@@ -233,7 +235,7 @@ def text_message(
     if not isinstance(text, str) or not text.strip():
         raise InputError(f"a message must be non-empty text, got {text!r:.60}; write chat.ask('...')")
     open_ = history.interrupts()
-    if blocking := [interrupt for interrupt in open_ if interrupt.kind in ("approval", "credential")]:
+    if blocking := [interrupt for interrupt in open_ if interrupt.kind in BLOCKING]:
         raise PendingError(open_message(blocking, magic))
     for interrupt in open_:
         if interrupt.is_question and agent.find_agent(interrupt.recipient):

@@ -13,6 +13,7 @@ from adk_nb.concurrency.threads import can_wait, cannot_wait
 from adk_nb.concurrency.work import stop_wanted
 from adk_nb.errors import InputError, PendingError, UserError
 from adk_nb.events.event import Event
+from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_response import on_progress, on_wait
 from adk_nb.notebook import settings
 from adk_nb.notebook.chat import interrupts
@@ -31,12 +32,13 @@ from adk_nb.notebook.chat.past import typed_text
 from adk_nb.notebook.chat.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.chat.turn_options import RelayedRequest, TurnOptions, notice_of, unused_tools_note
 from adk_nb.notebook.view.answers import Status, answer_in, streamed_text, turn_outcome
+from adk_nb.notebook.view.cards import UNSENT
 from adk_nb.notebook.view.chat_box_view import ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel, show_run
 from adk_nb.notebook.view.event_text import model_notes
 from adk_nb.notebook.view.interrupt_text import Verdict, expected_interrupts
 from adk_nb.notebook.view.reply_view import ReplyView
-from adk_nb.notebook.view.run_view import Clicks, RunView, TurnInfo, watch
+from adk_nb.notebook.view.run_view import Clicks, Refused, RunView, TurnInfo, watch
 from adk_nb.redaction import hidden
 from adk_nb.runtime.history import SENT_BY, History
 from adk_nb.runtime.interrupts import ALL, Interrupt, decisions_for_all
@@ -52,6 +54,8 @@ MessageBuilder = Callable[[History], types.Content | None]
 """Returns the message to a session with that history. None: the run resumes without one."""
 _NO_OPTIONS = TurnOptions()
 _A_CLICK = "a click"
+_INSTEAD = "the user sends another message instead"
+"""The reason of a refusal."""
 _TOO_LATE = "this answer was not used: another one came first"
 
 
@@ -165,10 +169,43 @@ class TurnRunner:
             raise cannot_wait(f"{chat}.aask({text!r})")
         try:
             return run_to_end(self.send(text, turn, self.view_of(text, turn)))
-        except PendingError:  # running a cell again clears its output, and the cards in it
-            on_cards = filter(self.desk.is_on_card, sync.run(self.desk.interrupts()))
-            self.draw_cards([interrupt.id for interrupt in on_cards if not interrupt.is_question])
+        except PendingError as error:  # running a cell again clears its output, and the cards in it
+            error.is_on_card = sync.run(self._draw_refused(text, turn, self.view_of(None), error))
             raise
+
+    async def _draw_refused(self, text: str, turn: TurnOptions, view: RunView, error: PendingError) -> bool:
+        """Draw the cards that keep a message back, and one of the message; returns True if they are drawn."""
+        async with self.conversation.newest_history() as history:
+            blocking = [one for one in history.interrupts() if one.kind in interrupts.BLOCKING]
+            messages = [typed_text(past.message) for past in history.turns if not past.undone]
+        keys = [one.id for one in blocking if self.desk.is_on_card(one)]
+        if not keys:
+            return False
+        is_same = text.strip() == messages[-1].strip() and not turn.parts
+        refused = Refused(
+            error=f"{type(error).__name__}: {error}",
+            text="" if is_same else text,
+            waiting=messages[-1],
+            send=lambda refuses: view.resume_in_cell(lambda: self._send_after_all(text, turn, view, refuses=refuses)),
+            can_refuse=len(keys) == len(blocking) and not any(one.in_doubt for one in blocking),
+        )
+        return await self.desk.draw(keys, view, self.clicks_on(view), refused)
+
+    async def _send_after_all(self, text: str, turn: TurnOptions, view: RunView, *, refuses: bool) -> None:
+        """Send a message that was kept back, in the cell of `view`; `refuses`: what is open is refused before."""
+        try:
+            await self._until_idle()
+            async with self.conversation.newest_history() as history:
+                open_ = [one for one in history.interrupts() if one.kind in interrupts.BLOCKING] if refuses else []
+            if open_:
+                refusal = ToolConfirmation(confirmed=False, reason=_INSTEAD)
+                answers = {one.id: refusal if one.is_approval else None for one in open_}
+                reply = await self._answer(answers, view, TurnInfo(), by=_A_CLICK)
+                if reply.status in ("cancelled", "error"):
+                    raise InputError(f"not sent: the agent was told of it, and that turn ended with {reply.status}")
+            await self.send(text, turn, view.for_retry(lambda: self.view_of(text, turn)))
+        except UserError as error:
+            view.reopen_card(UNSENT, str(error))
 
     async def send(
         self, text: str, turn: TurnOptions, view: RunView | None = None, *, is_background: bool = False
@@ -471,17 +508,17 @@ class TurnRunner:
 
     # ---- cards and boxes
 
-    def draw_cards(self, ids: Collection[str] = ()) -> bool:
+    def draw_cards(self, ids: Collection[str] | None = None) -> bool:
         """Draw the cards of open interrupts in this cell too; one answer counts for all views.
 
         Args:
-            ids: Of the interrupts. Empty: of all that are open.
+            ids: Of the interrupts. None: of all that are open.
 
         Returns:
             True if cards are drawn; False where no page can show one.
         """
         open_ = [interrupt.id for interrupt in sync.run(self.desk.interrupts()) if interrupt.has_card]
-        keys = [key for key in open_ if key in ids or not ids]
+        keys = [key for key in open_ if ids is None or key in ids]
         if not keys:
             return False
         view = self.view_of(None)

@@ -19,6 +19,7 @@ from adk_nb.concurrency.threads import repeat
 from adk_nb.errors import closest
 from adk_nb.google_adk import COMMANDS
 from adk_nb.notebook import last_error
+from adk_nb.notebook.place import can_ask
 from adk_nb.notebook.registry import registry
 from adk_nb.redaction import HIDDEN, hidden, known_secrets, remember_environment
 
@@ -293,6 +294,7 @@ class _Tracebacks:
     """Replacements for the methods of a shell that show and store tracebacks; they hide secrets."""
 
     def __init__(self, shell: Any) -> None:
+        self._shell = shell
         self._begin, self._show = shell.showtraceback, shell._showtraceback
         self._last: tuple[int, list[str]] = (0, [])
         self.replacements: dict[str, Callable[..., Any]] = {"showtraceback": self.begin, "_showtraceback": self.show}
@@ -315,6 +317,11 @@ class _Tracebacks:
         """Replace `_showtraceback`, which gets the finished lines."""
         lines = [without_secrets(line) for line in lines]
         self._last = id(error), lines
+        if getattr(error, "is_on_card", False) and can_ask():
+            # A person reads it on the card, which changes once it is answered; an error output would stay. The reply to
+            # the cell is an error all the same, from `_last_traceback` of ipykernel, and Run All stops.
+            self._shell._last_traceback = lines
+            return
         self._show(kind, _safe_error(error), lines)
 
     def store(self, error: Any, *args: Any, **options: Any) -> dict[str, Any]:

@@ -71,6 +71,9 @@ def answer_of(card: Json, message: Json) -> tuple[Json, Json] | None:
         state = {"retry": "retried", "drop": "dropped"}.get(str(decision))
         is_offered = state is not None and decision in card["ways"]
         return ({**answer, "decision": decision}, {"state": state, "note": ""}) if is_offered else None
+    if card["kind"] == UNSENT:
+        is_offered = decision in card["ways"] and decision != "first"  # which only moves the focus
+        return ({**answer, "decision": decision}, {"state": "resent", "note": ""}) if is_offered else None
     if card["kind"] in ("approval", "doubt"):
         answered = _approval_answer(card, message)
     elif card["kind"] == "credential":
@@ -156,8 +159,35 @@ def _short(value: Any) -> str:
     return "nothing" if value is None else shortened(exact_text(value), 80)
 
 
+UNSENT = "unsent"
+"""Id and kind of the card of a message that was not sent."""
+
+
+def unsent_card(waiting: str, text: str, *, can_refuse: bool) -> Json:
+    """The card of the message `text`, which was not sent since a request of the message `waiting` is open.
+
+    `can_refuse`: the reader may refuse that request and send the message.
+    """
+    return {
+        "id": UNSENT,
+        "kind": UNSENT,
+        "title": "Your new message was not sent",
+        "texts": [shortened(cleaned(each), _MAX_MESSAGE) for each in (waiting, text)],
+        "ways": ["refuse", "first"] if can_refuse else ["first"],
+        "state": "asked",
+        "note": "",
+    }
+
+
+def unsent_note(text: str) -> str:
+    """For the saved file: what the cell says was not sent by this run of it."""
+    return f"not sent when this cell ran: {one_line(text, _MAX_MESSAGE)}"
+
+
 FAILED = "failed"
 """The text of an error's row beside the error card, which has the message."""
+_MAX_MESSAGE = 300
+"""Characters of a message that was not sent."""
 _MAX_TRACEBACK = 8_000
 """Characters; the end is kept, which has the error."""
 _PLACE = re.compile(r"\s*\((In\[\d+\] line \d+)\)$")

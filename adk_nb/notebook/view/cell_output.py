@@ -91,6 +91,8 @@ class CellOutput:
         """The turn while it is paused here."""
         self.file_text: dict[str, str] = {}
         """The text to save before the first pause, by media type."""
+        self.note = ""
+        """A line for the file below what was answered."""
         self.closed_reason = ""
         """The reason why nothing is open any more."""
         self._decisions: Sequence[Decision] = ()
@@ -182,9 +184,12 @@ class CellOutput:
             notices = Notices(self.closed_reason) if self.closed_reason and not turn.elsewhere else turn.notices
             outcomes = [interrupt for interrupt in turn.interrupts if interrupt.kind == "long_running"]
             return replace(turn, interrupts=outcomes, notices=notices).saved_forms()
-        if self._decisions:
-            return bundle(document(*decision_blocks(self._decisions)))
-        return bundle(document(Text(self.closed_reason, small=True))) if self.closed_reason else STUB
+        blocks = decision_blocks(self._decisions)
+        blocks = blocks or [Text(self.closed_reason, small=True)] * bool(self.closed_reason)
+        if not self.note:
+            return bundle(document(*blocks)) if blocks else STUB
+        text = bundle(document(*blocks, Text(self.note, small=True)))
+        return with_view(text, self._model_id if views_stay() else "", "page")  # its card can still send the message
 
     def _update(self, output: Any) -> None:
         self.displayed = output if isinstance(output, tuple) else (output, {})

@@ -18,7 +18,7 @@ from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView, conversation_document, waiting_label
-from adk_nb.notebook.view.run_view import Clicks, RunView, TurnInfo
+from adk_nb.notebook.view.run_view import Clicks, Refused, RunView, TurnInfo
 from adk_nb.notebook.view.widget import STUB, LiveView, with_view
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime.interrupts import Interrupt
@@ -241,7 +241,13 @@ class ChatBoxView(LiveRun):
         super().begin(session, clicks, turn)
 
     def show_open_cards(
-        self, keys: Collection[str], session: Session, clicks: Clicks, turn: TurnInfo, requests: dict[str, str]
+        self,
+        keys: Collection[str],
+        session: Session,
+        clicks: Clicks,
+        turn: TurnInfo,
+        requests: dict[str, str],
+        refused: Refused | None = None,
     ) -> None:
         """Show the cards of earlier turns in this view."""
         self._clicks, self.turn = clicks, turn

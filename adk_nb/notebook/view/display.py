@@ -19,7 +19,7 @@ from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.events.event import Event
 from adk_nb.notebook.place import Mode, display_mode
-from adk_nb.notebook.view.cards import ErrorCards
+from adk_nb.notebook.view.cards import UNSENT, ErrorCards, unsent_card, unsent_note
 from adk_nb.notebook.view.cell_output import CellOutput, OriginCell
 from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
@@ -27,7 +27,7 @@ from adk_nb.notebook.view.panels import Follower, PanelRun, RunPanels
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView, answer_for_view, waiting_label
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
-from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun, TurnInfo, in_a_terminal
+from adk_nb.notebook.view.run_view import Clicks, Refused, RunView, TerminalRun, TurnInfo, in_a_terminal
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.widget import LiveView, side_shell, views_stay
 from adk_nb.runtime.history import History, history_of
@@ -104,8 +104,7 @@ def model_of(agent: BaseAgent) -> str:
 class LiveRun(RunView):
     """A run in a live view; when it has ended, the reply takes the view's place."""
 
-    is_live = True
-    shows_errors = True
+    is_live = shows_errors = shows_cards = True
 
     def __init__(
         self,
@@ -140,6 +139,8 @@ class LiveRun(RunView):
         self._pending_label = ""
         """The status text of its last pause."""
         self._clicks: Clicks | None = None
+        self._refused: Refused | None = None
+        """The message of its cell that was not sent. None: there is none, or it was sent since."""
         self._view.on_answer(self._message_received)
 
     # ---- the run begins
@@ -161,11 +162,22 @@ class LiveRun(RunView):
         self._set_status("running", "running")
 
     def show_open_cards(
-        self, keys: Collection[str], session: Session, clicks: Clicks, turn: TurnInfo, requests: dict[str, str]
+        self,
+        keys: Collection[str],
+        session: Session,
+        clicks: Clicks,
+        turn: TurnInfo,
+        requests: dict[str, str],
+        refused: Refused | None = None,
     ) -> None:
-        """Display a view with only these cards."""
+        """Display a view with only these cards, below one of the message that was not sent because of them."""
         self._clicks, self.turn = clicks, turn
         self._place.file_text = requests
+        if refused and refused.text:
+            self._refused = refused
+            self._place.note = unsent_note(refused.text)
+            card = unsent_card(refused.waiting, refused.text, can_refuse=refused.can_refuse)
+            self._push([{"op": "card", "card": card}])
         self._open(session, keys)
         self._pending_label = waiting_label(
             interrupt for interrupt in self.turn.open_interrupts() if interrupt.id in keys
@@ -295,6 +307,7 @@ class LiveRun(RunView):
         self._push(self._lanes.end(reply.status))
         self._follow(lambda follower: follower.end(reply.status))
         self._push_notices()
+        reply.notices.add(self._place.note)
         turn = self._place.add_reply(reply)
         self._is_over = reply.status != "pending"
         if self._is_over:
@@ -307,8 +320,15 @@ class LiveRun(RunView):
             self._errors.ended(self.agent, reply.error or "the run failed", last)
         self._view.close_run()
         asks = any(interrupt.id in self._cards for interrupt in reply.interrupts)
+        if not asks:
+            self._offer_to_send()
         if not (asks and reply.pending and self.turn.answers_approvals):
             self._place.show(turn, "run" if asks else "page")
+
+    def _offer_to_send(self) -> None:
+        """Nothing keeps the message of the cell back any more: let the reader send it."""
+        if self._refused:
+            self._push([{"op": "card", "card": {"id": UNSENT, "ways": ["send"]}}])
 
     def _fold(self, reply: ReplyView) -> None:
         """Show the answer of a run that is over, and fold its log below."""
@@ -374,6 +394,8 @@ class LiveRun(RunView):
         place = next(filter(None, (verdict.place for verdict in verdicts.values())), "in another cell")
         self._place.closed_reason = f"This request was answered {place}."
         self._place.answered(verdicts, self._rows.decisions if self._rows else ())
+        if last:
+            self._offer_to_send()
         if last and (turn := self._place.turn):
             self._fold(turn)
         self._pause(*("done", f"answered {place}") if last else ("pending", self._pending_label))
@@ -385,6 +407,7 @@ class LiveRun(RunView):
             for key in self._cards.intersection(keys):
                 self._push(self._rows.close_card(key, verdict, "its turn was undone"))
         self._place.closed_reason = "This request was undone."
+        self._offer_to_send()
         self._pause("cancelled", "undone")
 
     def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
@@ -445,6 +468,10 @@ class LiveRun(RunView):
                 clicks.write(message["key"], message["text"])
             elif kind == "rerun":
                 clicks.rerun(message["event"])
+            elif message["id"] == UNSENT:
+                if refused := self._refused:
+                    self._place.note = ""
+                    refused.send(message["decision"] == "refuse")
             elif "decision" in message:
                 (clicks.retry if message["decision"] == "retry" else clicks.drop)(message["id"])
             else:

@@ -64,6 +64,22 @@ class Clicks:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Refused:
+    """A cell whose message was not sent, since an approval or a credential request was open."""
+
+    error: str
+    """The error that the cell ended with."""
+    text: str = ""
+    """The message; empty if it is the one that waits, as when a cell is run again."""
+    waiting: str = ""
+    """The message that waits for the answer."""
+    send: Callable[[bool], None] = lambda refuses: None
+    """Send the message after all; True: what is open is refused before."""
+    can_refuse: bool = False
+    """True: all that is open can be refused together."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TurnInfo:
     """What a view is told of a turn when it begins or resumes."""
 
@@ -93,6 +109,8 @@ class RunView:
     """Shows partial text, so the model streams."""
     shows_errors = False
     """Shows the error of a turn even if it is raised."""
+    shows_cards = False
+    """Shows cards that a reader can click."""
 
     def __init__(self, agent: str, question: str | None, notice: str | None) -> None:
         self.agent = agent
@@ -121,9 +139,18 @@ class RunView:
         self.resumed |= turn.resumed
 
     def show_open_cards(
-        self, keys: Collection[str], session: Session, clicks: Clicks, turn: TurnInfo, requests: dict[str, str]
+        self,
+        keys: Collection[str],
+        session: Session,
+        clicks: Clicks,
+        turn: TurnInfo,
+        requests: dict[str, str],
+        refused: Refused | None = None,
     ) -> None:
-        """Draw the cards of the interrupts `keys` without a run. `requests`: the interrupts by media type."""
+        """Draw the cards of the interrupts `keys` without a run.
+
+        `requests`: the interrupts by media type. `refused`: the cell, if its message was not sent because of them.
+        """
 
     def event(self, event: Event) -> None:
         """Take in an event, partial or complete."""

@@ -5,9 +5,10 @@ import { AnswerForm } from "./answer_form.js";
 import { button, buttonRow, el, newId, put } from "./elements.js";
 import { argumentList, errorParts, waitParts } from "./error_cards.js";
 import { Steady } from "./steady.js";
+import { unsentParts } from "./unsent_card.js";
 import { ANSWERED } from "./words.js";
 
-/** @import { Card, Child } from "./types" */
+/** @import { Card, Child, Notice } from "./types" */
 /** @import { View } from "./view.js" */
 /** @import { Store } from "./store.js" */
 
@@ -71,7 +72,7 @@ export class Cards {
 
   /** @param {Card} card */
   card(card) {
-    if (card.kind === "error" || card.kind === "wait") return this.notice(card);
+    if (asksNothing(card)) return this.notice(card);
     if (isDecided(card)) return this.decision(card);
     const open = this.store.isOpen(card);
     const isInput = card.kind === "input";
@@ -140,7 +141,7 @@ export class Cards {
   }
 
   /**
-   * A card of an error or a busy model, which needs no answer.
+   * A card of an error, a busy model or a message that was not sent, which no agent waits for.
    *
    * @param {Card} card
    */
@@ -148,9 +149,10 @@ export class Cards {
     const open = this.store.isOpen(card);
     /** @param {string} decision */
     const act = (decision) => this.store.decide(card, decision, {});
-    const { head, parts, spoken } = card.kind === "wait" ? waitParts(card) : errorParts(card, open, act);
+    const { head, parts, spoken } = NOTICES[card.kind](card, open, act, () => this.#focusNext(card.id));
     const node = this.frame(card, head, "group");
     node.append(...parts);
+    if (open && card.note) node.append(el("div", "problem", card.note));
     if (open) this.view.liveText.textContent = spoken;
     else if (card.kind === "wait") node.hidden = true;
     else if (card.state !== "asked" || this.store.sent.has(card.id)) node.append(this.outcome(card));
@@ -415,6 +417,23 @@ export class Cards {
     return card === [...this.store.cards.values()].find((each) => each.kind === "input" && this.store.isOpen(each));
   }
 
+  /**
+   * Move the focus to the next open card of a request behind the card `id`, else to the first.
+   *
+   * @param {string} id
+   */
+  #focusNext(id) {
+    const open = [...this.store.cards.values()].filter((card) => this.store.isOpen(card) && !asksNothing(card));
+    const order = [...this.store.cards.keys()];
+    const next = open.find((card) => order.indexOf(card.id) > order.indexOf(id)) ?? open[0];
+    const node = next && this.nodes.get(next.id)?.node;
+    if (!node) return false;
+    const place = this.forms.get(next.id)?.first ?? node.querySelector(".adknb-buttons button");
+    this.steady.focus(place instanceof HTMLElement ? place : node);
+    node.scrollIntoView({ block: "nearest" });
+    return true;
+  }
+
   /** @param {KeyboardEvent} event */
   onCardKey(event) {
     if (event.key === "Escape") this.view.leave();
@@ -427,8 +446,20 @@ export class Cards {
  *
  * @param {Card} card
  */
-export function isDecided({ kind, state }) {
-  return state !== "asked" && kind !== "error" && kind !== "wait";
+export function isDecided(card) {
+  return card.state !== "asked" && !asksNothing(card);
+}
+
+/** @type {Record<string, (card: Card, open: boolean, act: (decision: string) => void, next: () => void) => Notice>} */
+const NOTICES = { error: errorParts, wait: waitParts, unsent: unsentParts };
+
+/**
+ * True for a card that no agent waits for.
+ *
+ * @param {Card} card
+ */
+export function asksNothing({ kind }) {
+  return kind in NOTICES;
 }
 
 /** @param {Card} card */

@@ -1,6 +1,7 @@
 // The conversation of a chat box: its rows as turns, and what a reader does as messages to Python.
 
 import { busyWith } from "./busy_cell.js";
+import { asksNothing } from "./cards.js";
 import { Chat } from "./chat/chat.js";
 import { Turns } from "./chat_turns.js";
 import { button, el, newId, put } from "./elements.js";
@@ -139,7 +140,7 @@ export class ChatBox {
    * @param {Card} card
    */
   isTypedHere(card) {
-    return ["error", "wait"].includes(card.kind) || (card.kind === "input" && !card.tool);
+    return asksNothing(card) || (card.kind === "input" && !card.tool);
   }
 
   /** @param {Action} action */

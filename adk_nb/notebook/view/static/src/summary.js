@@ -48,7 +48,8 @@ export class Summary {
 
   /** True if everything but the answer is hidden. */
   get folded() {
-    if (!this.isOver || [...this.store.cards.values()].some((card) => this.store.isOpen(card))) return false;
+    const open = [...this.store.cards.values()].filter((card) => this.store.isOpen(card));
+    if (!this.isOver || open.some(({ kind }) => kind !== "unsent")) return false;
     return this.chosen ?? true;
   }
 

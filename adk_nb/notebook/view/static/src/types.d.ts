@@ -120,6 +120,8 @@ export interface Card {
   where: string;
   traceback: string;
   ways: string[];
+  /** The message that waits and the one that was not sent. */
+  texts?: string[];
   seconds: number;
   state: string;
   note: string;
@@ -128,6 +130,13 @@ export interface Card {
   gone: boolean;
   version: string;
   again: number;
+}
+
+/** The parts of a card that no agent waits for. */
+export interface Notice {
+  head: HTMLElement;
+  parts: (Node | string)[];
+  spoken: string;
 }
 
 export interface Lane {

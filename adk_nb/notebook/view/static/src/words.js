@@ -20,6 +20,7 @@ export const ANSWERED = {
   refused: ["✗", "You refused"],
   superseded: ["–", "no longer asked"],
   retried: ["↻", "Retried below"],
+  resent: ["✓", "Sent below"],
   dropped: ["✓", "taken back"],
   over: ["–", "the conversation went on"],
   stale: ["–", "stale"],
