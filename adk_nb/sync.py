@@ -51,6 +51,7 @@ def run(coro: Coroutine[Any, Any, T]) -> T:
         work.call_queue.serve(work.ended)
         return work.outcome.result(0)
     except KeyboardInterrupt:
+        work.wait_for_farewell()
         work.stop(GRACE_SECONDS)
         raise
     finally:
@@ -96,6 +97,7 @@ def iterate(items: AsyncGenerator[T, None]) -> Generator[T, None, None]:
             yield ready.popleft()
             work.loop.call_soon_threadsafe(requested_items.release)
     except KeyboardInterrupt:
+        work.wait_for_farewell()
         grace = GRACE_SECONDS
         raise
     finally:

@@ -115,6 +115,36 @@ def cannot_wait(instead: str = "") -> UserError:
     )
 
 
+class Farewell:
+    """Word that this process ends, for runs that a later process can resume: they are left open, as after a kill.
+
+    A kernel is restarted by an interrupt and, right after it, a request to end. Without the second word a run could not
+    be told from one that the user has stopped, and would be closed.
+    """
+
+    def __init__(self) -> None:
+        self.is_expected = False
+        """Somebody tells that the process ends, before it does."""
+        self.seconds = 0.5
+        """How long an interrupt waits for that word."""
+        self.reason = ""
+        """Why the process ends: what follows `interrupted`, as `by a restart of the kernel`; empty: it does not."""
+        self._is_told = threading.Event()
+
+    def tell(self, reason: str) -> None:
+        """The process ends, from any thread. `reason`: as the attribute; the first one counts."""
+        self.reason = self.reason or reason
+        self._is_told.set()
+
+    def wait(self) -> None:
+        """After an interrupt: wait for the word where it is expected. A second interrupt ends the wait."""
+        if self.is_expected:
+            with suppress(KeyboardInterrupt):
+                self._is_told.wait(self.seconds)
+
+
+farewell = Farewell()
+
 HEARTBEAT_SECONDS = 0.2
 """Longest sleep of a wait, to notice a Ctrl-C that does not wake it (Windows, `interrupt_main`)."""
 EXIT_SECONDS = 1.0
@@ -365,6 +395,7 @@ def _after_fork() -> None:
 
 @atexit.register
 def _at_exit() -> None:
+    farewell.tell("by the end of its process")
     if _process.loop_thread is not None:
         _process.loop_thread.close(EXIT_SECONDS)
 

@@ -23,6 +23,7 @@ from adk_nb.concurrency.threads import (
     WorkerThread,
     can_wait,
     cannot_wait,
+    farewell,
     has_threads,
     loop_thread,
     on_a_loop_thread,
@@ -144,6 +145,7 @@ class CallQueue:
         except KeyboardInterrupt:
             self._running = None
             if not self._is_interrupted:
+                farewell.wait()
                 self._on_interrupt()
                 raise
 
@@ -255,6 +257,11 @@ class Work(Generic[T]):
     def ended(self) -> bool:
         """True once the task has ended, or its loop was closed."""
         return self.outcome.done() or self._thread.closed
+
+    def wait_for_farewell(self) -> None:
+        """After Ctrl-C, before the task is cancelled: let it learn whether the process ends."""
+        if not self._cancel_requested:
+            farewell.wait()
 
     def cancel(self) -> None:
         """Cancel the task, from any thread, once: a second cancellation would cut off the clean-up after the first."""

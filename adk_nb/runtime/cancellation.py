@@ -20,6 +20,10 @@ StopReason = tuple[str, str]
 STOPPED: StopReason = (INVOCATION_ABORTED, "the run was stopped")
 
 
+INTERRUPTED = "interrupted"
+"""Key in the metadata of an event that says why a run was cut off, as `by a restart of the kernel`."""
+
+
 def foreign_cancellation(raised: BaseException, name: str) -> Exception | None:
     """A RuntimeError for a CancelledError of another task that was awaited here; None for any other exception.
 

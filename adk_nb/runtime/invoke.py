@@ -4,9 +4,10 @@ import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 
+from adk_nb.concurrency.threads import farewell
 from adk_nb.errors import ConfigurationError, PluginError, SessionNotFoundError, StaleSessionError
 from adk_nb.events.event import Event, as_content
-from adk_nb.runtime.cancellation import STOPPED, Stop, StopReason, foreign_cancellation
+from adk_nb.runtime.cancellation import INTERRUPTED, STOPPED, Stop, StopReason, foreign_cancellation
 from adk_nb.runtime.hooks import Hook, first_result, notify
 from adk_nb.runtime.invocation_context import InvocationContext
 from adk_nb.runtime.open_calls import closing_events, has_open_calls, new_failure_events, without_results
@@ -148,8 +149,15 @@ def _stamp(ctx: InvocationContext, event: Event) -> None:
 
 
 async def _close_stopped_run(ctx: InvocationContext, reason: StopReason) -> list[Event]:
-    """Store the events that close a stopped run; they name the functions that still run."""
+    """Store the events that close a stopped run; they name the functions that still run.
+
+    A run that is stopped because its process ends stays open, where a later process can resume it.
+    """
     shared, (code, message) = ctx.shared, reason
+    if ctx.session.lease and reason == STOPPED and (why := farewell.reason):
+        note = Event(author="notebook", custom_metadata={INTERRUPTED: why})
+        await ctx.session_service.append_event(ctx.session, note)
+        return []
     names = [name for name, outcome in shared.abandoned_functions if not outcome.done()]
     if shared.is_abandoned:
         names += list(shared.running_functions.values()) or [f"agent {ctx.agent.name!r}"]

@@ -15,6 +15,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from adk_nb import clock
+from adk_nb.concurrency.threads import farewell
 from adk_nb.errors import SessionBusyError, StaleSessionError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.runtime.cancellation import STOPPED, Stop
@@ -185,7 +186,8 @@ class QueuePlace:
                     self._session.lease = None
                 # Before leaving: the next run in the queue claims the lease at once.
                 if self._lease:
-                    await self._lease.release(outcome)
+                    is_cut_off = outcome == "cancelled" and self._stop.reason in (None, STOPPED) and farewell.reason
+                    await self._lease.release(None if is_cut_off else outcome)
                 self._ctx = self._session = self._lease = None
             finally:
                 # Even if the lease was not released: the queue of this process must continue.

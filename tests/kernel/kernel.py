@@ -92,8 +92,10 @@ class Cell:
 class Kernel:
     """One kernel and the one client that talks to it."""
 
-    def __init__(self, manager: KernelManager, client: BlockingKernelClient) -> None:
-        self._manager, self._client = manager, client
+    def __init__(self, manager: KernelManager, client: BlockingKernelClient, log: Path) -> None:
+        self._manager, self._client, self._log = manager, client, log
+        self.log_start = 0
+        """Where the log of the process that runs now begins."""
         self._cells: dict[str, Cell] = {}
         self.comm_messages = 0
         """How many messages of widgets came, whichever cell they belong to."""
@@ -185,6 +187,12 @@ class Kernel:
         self._manager.signal_kernel(signal.SIGKILL)
         self.until(lambda: not self._manager.is_alive(), "the end of the kernel")
 
+    def restart(self) -> None:
+        """Restart the kernel, as the menu of a page does: an interrupt, then a request to end; it begins anew."""
+        self._manager.restart_kernel(now=False)
+        self._client.wait_for_ready(timeout=60)
+        self.log_start = self._log.stat().st_size  # ipykernel may have found its sockets closed when the cell ended
+
     def until(self, what: Callable[[], bool], why: str) -> None:
         """Take in messages until `what()` holds."""
         began = time.monotonic()
@@ -254,7 +262,7 @@ def running_kernel(folder: Path) -> Iterator[Kernel]:
         )
         client = manager.blocking_client()
         client.start_channels()
-        kernel = Kernel(manager, client)
+        kernel = Kernel(manager, client, log)
         try:
             client.wait_for_ready(timeout=patience(60))
             yield kernel
@@ -262,7 +270,8 @@ def running_kernel(folder: Path) -> Iterator[Kernel]:
             client.stop_channels()
             manager.shutdown_kernel()
             manager.cleanup_resources()
-    said = log.read_text(errors="replace") + "".join(cell.complained for cell in kernel._cells.values())
+    logged = log.read_bytes()[kernel.log_start :].decode(errors="replace")
+    said = logged + "".join(cell.complained for cell in kernel._cells.values())
     for sign in LOST:
         assert sign not in said, said
 

@@ -134,3 +134,42 @@ def test_a_tool_that_was_at_work_is_not_called_again_without_a_persons_word(kern
     assert "Paid." in second.run("%confirm 1 --yes").text
 
     assert (tmp_path / "paid.txt").read_text() == "5\n5\n"
+
+
+WORKER = """%%tool --effect pure
+def work() -> str:
+    \"\"\"Work.\"\"\"
+    print("begun", flush=True)
+    deadline = time.monotonic() + 60
+    while not Path("again").exists() and time.monotonic() < deadline:
+        time.sleep(9)
+    return "worked"
+"""
+
+
+@pytest.mark.parametrize("way", ["in the cell", "after a click"])
+def test_a_run_that_a_restart_cuts_off_resumes_as_after_a_kill(kernels: Kernels, tmp_path: Path, way: str) -> None:
+    def define(answers: str) -> None:
+        kernel.run(f"import time\nmodel = ScriptedLlm({answers})")
+        kernel.run(WORKER if way == "in the cell" else WORKER.replace("--effect", "--confirm --effect"))
+        kernel.run("%%agent clerk -m model -t work\nWork.")
+
+    kernel = kernels("")
+    kernel.run("from adk_nb.concurrency.threads import farewell\nfarewell.seconds = 20  # a busy machine")
+    define("call('work')")
+    cell = kernel.start("%chat clerk Work")
+    if way == "after a click":
+        kernel.click(kernel.card("work"), decision="approve")
+    kernel.until_printed(cell, "begun")
+
+    kernel.restart()
+
+    (tmp_path / "again").touch()
+    kernel.run(FIRST)
+    define("'It is done.'")
+    trace = kernel.run("%trace").text
+    assert "interrupted by a restart of the kernel at " in trace
+    assert "still running" not in trace and "stopped" not in trace
+    assert "a run was interrupted: %session resume, or %session drop" in trace
+    assert "It is done." in kernel.run("%session resume").text
+    assert "a run was interrupted" not in kernel.run("%trace").text

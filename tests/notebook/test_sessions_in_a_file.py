@@ -579,6 +579,7 @@ def test_a_run_that_was_cut_is_told_when_its_session_is_used_and_goes_on(shell: 
         shell.printed
         == "session 'main' continues: 2 events, a run was interrupted: %session resume, or %session drop\n"
     )
+    assert "a run was interrupted: %session resume, or %session drop" in str(shell.cell("%trace"))
     assert "no agent named 'clerk'; to resume" in shell.fails("%session resume")
     shell.cell(PAY_AT_ONCE)
     shell.cell(CLERK)

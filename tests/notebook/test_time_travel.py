@@ -91,6 +91,20 @@ def test_a_dry_run_says_what_would_be_undone_and_does_nothing():
     assert dict(talk.state) == {}
 
 
+def test_going_back_names_no_call_that_was_rejected_or_still_waits(shell: Shell):
+    shell.names["model"] = ScriptedLlm(call("pay", to="Anna"), call("note", text="x"), "Noted.", call("pay", to="Ben"))
+    shell.cell("%%tool --confirm\ndef pay(to: str) -> str:\n    'Pays.'\n    return 'paid'")
+    shell.cell("%%tool\ndef note(text: str) -> str:\n    'Notes.'\n    return 'noted'")
+    shell.cell("%%agent payer -m model -t pay,note\nPay.")
+    shell.cell("%chat payer Anna")
+    shell.cell("%confirm --no")
+    shell.cell("%chat payer Ben")
+
+    told = str(shell.cell("%rewind 2"))
+
+    assert "not undone: effects of note() outside the session" in told and "pay()" not in told
+
+
 def test_going_back_again_counts_only_the_turns_that_are_left():
     talk, model = chat(*"12345")
     talk.ask("a")

@@ -12,6 +12,7 @@ from adk_nb.events.event_actions import DELETED
 from adk_nb.events.requests import INPUT_REQUEST, REQUESTS
 from adk_nb.notebook.view.plain_text import json_text, one_line, shortened
 from adk_nb.notebook.view.rows import rows_of
+from adk_nb.runtime.approvals import fate_of
 from adk_nb.runtime.history import History, history_of
 from adk_nb.runtime.rewind import rewind_event
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -19,6 +20,8 @@ from adk_nb.sessions.session import Session
 
 _SESSION_TOOLS = (*REQUESTS, INPUT_REQUEST, "transfer_to_agent", "finish_task", "set_model_response", "exit_loop")
 """Tools that change only the session, so that undoing their turn undoes them."""
+_HAD_EFFECT = ("ran", "in doubt", "not repeated")
+"""What became of calls that took effect, or may have."""
 _MAX_VALUE = 60
 """Characters of a value in the state."""
 _MAX_QUESTION = 60
@@ -234,13 +237,13 @@ async def rewind(
     after = (await rewind_event(session, first.invocation_id, None)).actions.state_delta
     now = {key: session.state.get(key, dict(DELETED)) for key in after}
     open_before = {interrupt.id for interrupt in History(earlier).interrupts()}
-    # Tools that returned a result, without those that only ask or change the session.
+    # Tools that were called, without those that only ask or change the session.
     tools = [
         response.name or ""
         for event in undone
         if event.author != "user"
         for response in event.get_function_responses()
-        if not event.actions.is_placeholder_for(response.id)
+        if not event.actions.is_placeholder_for(response.id) and fate_of(response) in _HAD_EFFECT
     ]
     rewound = Rewound(
         session=session.id,

@@ -163,6 +163,7 @@ def load_ipython_extension(shell: Any) -> None:
         magics.add_displays(extension)
     registry.on_register = magics.add
     hooks.install_traceback_filter(shell)
+    hooks.install_farewell(shell)
     debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
     for event, callback in magics.events:
         shell.events.register(event, callback)
@@ -204,6 +205,7 @@ def unload_ipython_extension(shell: Any) -> None:
     for shown_type in (".".join(_AGENT_TYPE), *shown):
         _formatter(shell).pop(shown_type, None)
     hooks.remove_traceback_filter(shell)
+    hooks.remove_farewell(shell)
     debug_view.registered = None
     if comm := _comm():
         comm.get_comm_manager().targets.pop(_NAMES_TARGET, None)  # not there if comm was imported later

@@ -15,7 +15,7 @@ from typing import Any, cast
 from IPython.core.error import UsageError
 from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign, TokenTransformBase
 
-from adk_nb.concurrency.threads import repeat
+from adk_nb.concurrency.threads import farewell, repeat
 from adk_nb.errors import closest
 from adk_nb.google_adk import COMMANDS
 from adk_nb.notebook import last_error
@@ -226,6 +226,31 @@ def remove_line_transformers(shell: Any) -> None:
     manager = shell.input_transformer_manager
     for transformers in (manager.token_transformers, manager.cleanup_transforms):
         transformers[:] = [item for item in transformers if item not in (_TextLine, _TextAssign, _add_empty_body)]
+
+
+# ---- the end of the kernel
+
+
+def install_farewell(shell: Any) -> None:
+    """Tell runs that the kernel ends, as at a restart: a later kernel can resume them."""
+    kernel: Any = getattr(shell, "kernel", None)
+    if (end := getattr(kernel, "do_shutdown", None)) is None:
+        return
+
+    def do_shutdown(restart: bool) -> Any:
+        farewell.tell("by a restart of the kernel" if restart else "by the end of the kernel")
+        return end(restart)
+
+    farewell.is_expected = True
+    kernel.do_shutdown = do_shutdown
+
+
+def remove_farewell(shell: Any) -> None:
+    """Undo `install_farewell`."""
+    kernel: Any = getattr(shell, "kernel", None)
+    if "do_shutdown" in getattr(kernel, "__dict__", ()):
+        farewell.is_expected = False
+        del kernel.do_shutdown
 
 
 # ---- tracebacks

@@ -8,6 +8,7 @@ from typing import Any
 from adk_nb.errors import InputError, StorageError
 from adk_nb.events.event import Event
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.chat.conversation import short_interrupted_notice
 from adk_nb.notebook.chat.past import find_turn, turns_of
 from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.magics import values
@@ -153,6 +154,8 @@ def _table(notebook: Notebook, args: Any) -> Output:
     only = {event.id for event in turn.events} if turn else None
     shown = turn.events if turn else events
     unfinished = _unfinished(shown, notebook.traces.merged(event.invocation_id for event in shown))
+    if (session := notebook.sessions.find(args.session)) and notebook.sessions.interrupted_runs(session):
+        unfinished.append(Text(short_interrupted_notice(notebook.confirm_magic(args.name))))
     table = event_table(events, only=only, undone=undone, width=page_width())
     title = f"turn {turn.number} of session {args.name}" if turn else f"session {args.name}"
     return Output(Frame(title, (table, *unfinished)))

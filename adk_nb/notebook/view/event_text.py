@@ -1,6 +1,7 @@
 """Events as text: answers, actions, errors, results, and changes of the state."""
 
 import re
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby, pairwise
 from typing import Any, cast
@@ -24,7 +25,7 @@ from adk_nb.notebook.view.view_state import Json
 from adk_nb.redaction import redacted
 from adk_nb.runtime.approvals import fate_of
 from adk_nb.runtime.calls import SAME_CALL
-from adk_nb.runtime.cancellation import INVOCATION_ABORTED
+from adk_nb.runtime.cancellation import INTERRUPTED, INVOCATION_ABORTED
 from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.interrupts import input_of
 from adk_nb.sessions.state import State
@@ -178,11 +179,15 @@ def model_notes(events: Iterable[Event]) -> list[str]:
 
 
 def action_texts(event: Event, *, with_transfer: bool = True) -> list[str]:
-    """The event's actions, a line each: transfers, saved files, compactions, rewinds, changed definitions."""
+    """The event's actions, a line each: transfers, saved files, compactions, rewinds, changed definitions, the end."""
     actions = event.actions
     done: list[str] = []
-    if changed := (event.custom_metadata or {}).get("definition_changed"):
+    metadata = event.custom_metadata or {}
+    if changed := metadata.get("definition_changed"):
         done.append(one_line(str(changed)))
+    if why := metadata.get(INTERRUPTED):
+        at = time.strftime("%H:%M:%S", time.localtime(event.timestamp))
+        done.append(f"interrupted {one_line(str(why), 100)} at {at}")
     if actions.transfer_to_agent and with_transfer:
         done.append(transfer_text(actions.transfer_to_agent))
     done += [f"saved {one_line(name, 100)}, version {version}" for name, version in actions.artifact_delta.items()]
