@@ -429,16 +429,16 @@ def test_a_line_without_a_name_goes_to_the_only_agent_then_to_the_root(shell: Sh
     assert texts == ["guide 2", "boss 2"]
 
 
-def test_without_a_root_the_last_one_asked_is_meant_and_before_that_nobody(shell: Shell) -> None:
+def test_of_several_agents_without_a_root_none_is_guessed_whoever_was_asked_last(shell: Shell) -> None:
     shell.cell(TOOLS)
     scripted(shell, "guide 1", "guide 2")
     shell.cell("%%agent other -m offline\nHi.")
-
-    line = one_line(shell.fails("%chat What is up?"), "InputError")
     shell.cell("%chat guide Hello")
 
+    line = one_line(shell.fails("%chat What is up?"), "InputError")
+
     assert "guide, other" in line and "--root" in line
-    assert shell.cell("%chat What is up?").text == "guide 2"
+    assert shell.names["_run"].text == "guide 1"
 
 
 def test_agents_made_in_python_are_asked_by_the_name_of_their_variable(shell: Shell) -> None:

@@ -91,7 +91,7 @@ def test_a_chat_of_a_later_kernel_goes_on_with_the_same_file(shell: Shell, tmp_p
     assert (tmp_path / "nb.db").is_file()
 
 
-def test_a_line_without_a_name_finds_who_was_spoken_to_before(shell: Shell) -> None:
+def test_who_was_spoken_to_before_is_drawn_and_not_guessed_for_a_line_without_a_name(shell: Shell) -> None:
     scripted(shell, "One.")
     shell.cell(KEPT)
     texts = ["%%agent clerk -m model\nA.", "%%agent guide -m model\nB."]
@@ -104,7 +104,8 @@ def test_a_line_without_a_name_finds_who_was_spoken_to_before(shell: Shell) -> N
     for cell in texts:
         shell.cell(cell)
 
-    assert shell.cell("%chat And now?").agent == "guide"
+    assert str(shell.cell("%agents --graph")).startswith("guide")
+    assert "clerk, guide" in shell.fails("%chat And now?")
 
 
 def test_the_file_lies_beside_the_notebook_wherever_its_cells_have_gone(shell: Shell, tmp_path: Path) -> None:

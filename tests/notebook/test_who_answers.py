@@ -181,26 +181,66 @@ def test_what_an_agent_hands_back_that_the_user_gave_a_task_to_is_its_answer() -
 
 
 def agents(shell: Shell, *names: str) -> None:
-    shell.names["model"] = ScriptedLlm(*["Hello."] * 4)
+    shell.names["model"] = ScriptedLlm(*["Hello."] * 6)
     for name in names:
         shell.cell(f"%%agent {name} -m model\nBe brief.")
         shell.cell(f"%chat {name} Hi")
 
 
 def heading(shell: Shell, line: str) -> str:
-    """What a line of `%chat` shows before its reply."""
-    shell.cell(line)
-    return shell.printed.partition("Out[")[0]
+    """What a line of `%chat` shows before the answer."""
+    return str(shell.cell(line)).partition("Hello.")[0]
 
 
 @pytest.mark.parametrize("line", ["%chat barista hi", "%chat barista What do you have?", "%chat tea_maker hello there"])
-def test_a_line_for_an_agent_that_is_not_there_says_who_is_asked_and_why(shell: Shell, line: str) -> None:
+def test_a_line_for_an_agent_that_is_not_there_is_sent_to_no_other_one(shell: Shell, line: str) -> None:
     agents(shell, "waiter", "cook")
 
-    said = heading(shell, line)
+    said = shell.fails(line)
 
-    assert "cook" in said and "last agent" in said and repr(line.split()[1]) in said
-    assert shell.names["_run"].agent == "cook" and shell.names["_run"].question == line.removeprefix("%chat ")
+    assert "waiter, cook" in said and "--root" in said and repr(line.split()[1]) in said
+    assert shell.names["_run"].question == "Hi"
+
+
+def test_a_root_gets_the_whole_line_and_its_reply_says_so_in_its_head(shell: Shell) -> None:
+    agents(shell, "waiter", "cook")
+    shell.cell("%%agent host --root -m model\nBe brief.")
+
+    forms = reply_forms(shell.cell("%chat barista hi"))
+
+    assert shell.names["_run"].question == "barista hi"
+    for form in forms.values():
+        head = form.partition("Hello.")[0]
+        assert "to host, the root agent" in head and "no agent is named 'barista'" in head
+    assert "to host" in heading(shell, "%chat hi")
+    assert "to host" not in heading(shell, "%chat host hi")
+
+
+def test_the_agent_that_has_the_others_under_it_gets_a_line_without_a_name(shell: Shell) -> None:
+    agents(shell, "waiter", "cook")
+    shell.cell("%%agent host --sub waiter,cook -m model\nBe brief.")
+
+    assert "to host, which has the others under it" in heading(shell, "%chat hi")
+    shell.cell("%%agent guard -m model\nBe brief.")
+    assert "waiter, cook, host, guard" in shell.fails("%chat hi")
+
+
+@pytest.mark.parametrize(
+    "cell", ["%%agent refundbot -m model -t", "%%agent refundbot --mode odd", "%%workflow refundbot\nSTART ->"]
+)
+@pytest.mark.parametrize("line", ["%chat refundbot Send it", "%chat refundbot", "%%chat refundbot\nSend it"])
+def test_a_line_for_an_agent_whose_cell_has_failed_names_the_cell_and_the_reason(
+    shell: Shell, cell: str, line: str
+) -> None:
+    agents(shell, "waiter")
+    reason = shell.fails(f"{cell}\nBe kind.").partition(": ")[2]
+
+    said = shell.fails(line)
+
+    assert f"In[{shell.ip.execution_count - 2}] failed ({reason[:40]}" in said
+    assert shell.names["_run"].question == "Hi"
+    shell.cell("%%agent refundbot -m model\nBe kind.")
+    assert shell.cell("%chat refundbot Send it").agent == "refundbot"
 
 
 @pytest.mark.parametrize(
@@ -216,7 +256,8 @@ def test_a_line_for_an_agent_that_is_not_there_says_who_is_asked_and_why(shell: 
     ],
 )
 def test_a_line_that_names_nobody_says_nothing_of_it(shell: Shell, line: str) -> None:
-    agents(shell, "cook", "waiter")
+    agents(shell, "cook")
+    shell.cell("%%agent waiter --root -m model\nBe brief.")
 
     assert "no agent" not in heading(shell, line)
 

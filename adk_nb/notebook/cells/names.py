@@ -3,7 +3,7 @@
 import builtins
 import inspect
 import keyword
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Collection, MutableMapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -38,6 +38,10 @@ class Names:
         self.tools: dict[str, ToolDefinition] = {}
         self.cell_agents: dict[str, BaseAgent] = {}
         """The agents that cells have built."""
+        self.failed: dict[str, str] = {}
+        """Name -> the cell that was to define an agent of it and failed, and why."""
+        self.removed: set[str] = set()
+        """Agents that were removed, and not defined again since."""
         self.sessions = SessionStore()
         self.strict = False
         """Refuse a cell that names what is not defined yet."""
@@ -53,6 +57,22 @@ class Names:
     def addressees(self) -> list[str]:
         """Names that can be chatted with: agents, then variables with an app or a runner."""
         return list(dict.fromkeys([*self.agent_names, *self._variables_of(App, Runner)]))
+
+    @property
+    def root_names(self) -> list[str]:
+        """The addressees that are under no other one, as members of a team or in an app."""
+        below = {member for name in self.addressees for member in self.members_of(name) if member != name}
+        roots = {id(self.variables.get(name, name)): name for name in reversed(self.addressees) if name not in below}
+        return [*reversed(roots.values())] or self.addressees
+
+    def members_of(self, name: str) -> Collection[str]:
+        """The agents directly under an addressee: in its team, or in its app."""
+        if self.is_of_its_cell(name):
+            return self.definitions[name].members
+        value = self.variables.get(name)
+        agent = self.agent(name)
+        members = {id(member) for member in (agent.members if value is agent else [agent])}
+        return {other for other in self.agent_names if id(self.agent(other)) in members}
 
     @property
     def agent_words(self) -> list[str]:
@@ -75,7 +95,8 @@ class Names:
         if isinstance(value, BaseAgent):
             return value
         if name not in self.cell_agents:
-            raise AgentNotFoundError("agent", name, self.addressees, hint="" if self.addressees else "see %%agent?")
+            hint = self.failed.get(name) or ("" if self.addressees else "see %%agent?")
+            raise AgentNotFoundError("agent", name, self.addressees, hint=hint)
         return self.cell_agents[name]
 
     def is_of_its_cell(self, name: str) -> bool:

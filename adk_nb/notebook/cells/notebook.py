@@ -70,12 +70,11 @@ class Notebook(Names):
         self.root: str | None = None
         """The agent that answers messages without an addressee."""
         self.last_asked: str | None = None
+        """The agent that the last message was for."""
         self.cell_number: Callable[[], int] = lambda: 0
         """Returns n of the `In[n]` that runs."""
         self.used: dict[str, int] = {}
         """Agent -> n of the `In[n]` in which it ran last."""
-        self.removed: set[str] = set()
-        """Agents that were removed, and not defined again since."""
         self.earlier = EarlierTools()
         self._members: dict[str, list[Any]] = {}
         """Agent -> its members as they were when it was built."""
@@ -129,6 +128,7 @@ class Notebook(Names):
         self.tools.pop(name, None)
         self.definitions[name] = definition
         self.removed.discard(name)
+        self.failed.pop(name, None)
         self._bind(name, agent)
         self._rebuild_teams()
         self.root = name if root else self.root
@@ -292,23 +292,31 @@ class Notebook(Names):
 
     # ---- chats
 
-    def agent_for_text(self) -> str:
-        """The agent for a message that names none: the root agent, the only one, or the one asked last.
+    def agent_for_text(self, supposed: str = "") -> tuple[str, str]:
+        """The agent for a message that names none, and why it is that one: the root agent, or the only one.
+
+        Args:
+            supposed: The first word of the message, if it looks like the name of an agent.
 
         Raises:
             InputError: There are several, or none.
         """
-        names = self.agent_names or self.addressees
+        names, roots = self.addressees, self.root_names
         if not names:
             raise InputError("no agent is defined yet; begin a cell with %%agent NAME, see %%agent?")
-        if self.root is None and self.last_asked in set(self.addressees) - set(self.agent_names):
-            return self.last_asked
-        name = self.root or (names[0] if len(names) == 1 else self.last_asked)
-        if name is None and (last := last_addressed(self.sessions.history())) in self.addressees:
-            name = last  # by an earlier kernel
-        if name is None:
-            raise InputError(f"which agent? begin the line with its name: {', '.join(names)}; or make one --root")
-        return name
+        if self.root is not None:
+            return self.root, "the root agent"
+        if len(roots) == 1:
+            return roots[0], "the only agent" if len(names) == 1 else "which has the others under it"
+        unknown = f"no agent is named {supposed!r}" if supposed else "which agent?"
+        raise InputError(
+            f"{unknown}{';' if supposed else ''} begin the line with one of {', '.join(names)}; or make one --root"
+        )
+
+    def agent_in_question(self) -> str:
+        """The agent that was asked last, here or by an earlier kernel; else as `agent_for_text`."""
+        last = self.last_asked or last_addressed(self.sessions.history())
+        return last if last in self.addressees else self.agent_for_text()[0]
 
     def keep_sessions_in(self, address: str, folder: Path) -> list[str]:
         """As `SessionStore.move_to`; chats of the sessions begin anew."""

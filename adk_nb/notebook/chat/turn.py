@@ -219,6 +219,7 @@ class TurnRunner:
             is_background: The cell does not wait for it.
         """
         view = view or self.view_of(text, turn)
+        view.addressed = turn.addressed
         info = TurnInfo(answers_approvals=turn.confirm != "ask", is_background=is_background)
         await self.conversation.refuse_interrupted_run()
 
@@ -475,6 +476,7 @@ class TurnRunner:
             question=view.question,
             shows_question=view.shows_question,
             agent=view.agent,
+            addressed=view.addressed,
             events=events,
             history=turn.before if has_earlier_calls else [],
             text=text,

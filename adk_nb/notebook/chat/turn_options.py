@@ -42,6 +42,8 @@ class TurnOptions:
     confirm: Confirm = "ask"
     confirm_by: str = ""
     """The line that set `confirm`, for the log of an approval."""
+    addressed: str = ""
+    """Who gets the message and why, if it names nobody."""
 
     def on(self, agent: BaseAgent) -> BaseAgent:
         """The agent of this turn: `agent` itself, or a copy with the model and the tools.
@@ -131,6 +133,7 @@ def turn_options(
     max_cost: float | None = None,
     confirm: Confirm | None = None,
     confirm_by: str = "",
+    addressed: str = "",
 ) -> TurnOptions:
     """Check the options of a turn; None takes the value of `settings` or of the chat.
 
@@ -155,4 +158,5 @@ def turn_options(
         max_cost=max_cost,
         confirm=confirm,
         confirm_by=confirm_by or f"chat.ask(confirm={confirm!r})",
+        addressed=addressed,
     )

@@ -1,12 +1,13 @@
 """`%%agent`: define an agent. `%agents`: list, draw or remove agents."""
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, cast
 
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.agents.llm_agent import LlmAgent
-from adk_nb.errors import InputError, closest
+from adk_nb.errors import InputError, UserError, closest
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook import settings
 from adk_nb.notebook.cells import agent_cell
@@ -20,6 +21,7 @@ from adk_nb.notebook.registry import resolve
 from adk_nb.notebook.view.drawing import drawing_of, tree_of
 from adk_nb.notebook.view.panels.graph import drawn
 from adk_nb.notebook.view.panels.graph import picture as picture_of
+from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.writers import html
 
 REPLACE_OPTION = Option("--replace", "replace a tool or an agent that has this name")
@@ -107,6 +109,11 @@ def agent(host: Host, line: str, cell: str | None) -> Any:
     Raises:
         UserError: The cell is wrong; nothing was changed.
     """
+    with failures_noted(host, AGENT, line):
+        return _agent(host, line, cell)
+
+
+def _agent(host: Host, line: str, cell: str | None) -> Any:
     args, body, note = parse(AGENT, line, cell)
     kind, notebook = args.kind or "llm", host.notebook
     is_llm = kind == "llm"
@@ -150,6 +157,20 @@ def _added_values(host: Host, args: Any) -> dict[str, AddedValue]:
             value = resolve(item.check)(host, f"{args.mark} --{option.name}", value)
         added[option.name] = AddedValue(words=tuple(map(str, typed)), value=value, option=item)
     return added
+
+
+@contextmanager
+def failures_noted(host: Host, grammar: Grammar, line: str) -> Generator[None]:
+    """Note a cell that fails for the name that it was to define, so that a message to that name can say why."""
+    try:
+        yield
+    except Exception as error:
+        name = next(iter(line.split()), "")
+        with suppress(UserError):
+            name = grammar.parse(line, "").name
+        reason, number = one_line(str(error), 200), host.cell_number
+        host.notebook.failed[name] = f"its cell In[{number}] failed ({reason}): correct it, and run it again"
+        raise
 
 
 def define(host: Host, definition: AgentDefinition, args: Any, note: str, *, has_picture: bool) -> Any:
@@ -240,7 +261,7 @@ AGENTS = Grammar(
     options=[
         Option(
             "--graph[=NAME]",
-            "draw it, or the agent that %chat would ask; `_.mermaid` has it as text",
+            "draw it, or the agent that was asked last; `_.mermaid` has it as text",
             takes=str.isidentifier,
             names="agent",
         ),
@@ -262,7 +283,7 @@ def agents(host: Host, line: str, cell: str | None) -> Any:
     if args.rm:
         return text(notebook.forget_agent(args.rm))
     if args.graph is not None:
-        return picture(notebook, args.graph or notebook.agent_for_text())
+        return picture(notebook, args.graph or notebook.agent_in_question())
     if args.show:
         return _show(notebook, args.show)
     facts = [_facts(notebook, name) for name in notebook.agent_names]

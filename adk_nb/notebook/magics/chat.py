@@ -1,7 +1,7 @@
 """`%chat`: ask an agent, or open a chat box."""
 
 import keyword
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, nullcontext, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,6 +10,7 @@ from IPython.display import display  # pyright: ignore[reportUnknownVariableType
 
 from adk_nb import types
 from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest
+from adk_nb.notebook.cells.names import Names
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.templates import Location, parse
 from adk_nb.notebook.chat.attachments import parts_of_name, text_part
@@ -42,9 +43,7 @@ CHAT = Grammar(
         "%chat weather --error What does this mean?",
         "%chat weather --height 600",
     ],
-    arguments=[
-        Argument("AGENT", "its name; left out: the root agent, the only agent, or the last one asked", names="agent")
-    ],
+    arguments=[Argument("AGENT", "its name; left out: the only agent, or the root agent", names="agent")],
     options=[
         SESSION_OPTION,
         Option("--new", "start a new session, which becomes the current one"),
@@ -83,10 +82,8 @@ def chat(host: Host, line: str, cell: str | None) -> Any:
     """
     with not_recorded() if "--error" in line else nullcontext():
         notebook = host.notebook
-        names, conversations = notebook.agent_words, notebook.conversations
-        args = CHAT.parse(
-            line, cell, leads=lambda first: first_word_names(first, names, notebook.removed, conversations)
-        )
+        names = notebook.agent_words
+        args = CHAT.parse(line, cell, leads=lambda first: first_word_names(first, notebook))
         opens_box = cell is None and not args.text.strip()
         if args.height and not opens_box:
             raise InputError(
@@ -106,14 +103,14 @@ def chat(host: Host, line: str, cell: str | None) -> Any:
             confirm=host.settings.confirm,
             show="off" if args.quiet or args.silent else "static" if args.static else host.settings.display,
             location=Location(host.cell_number, 0 if cell is None else 2),
+            plain=cell is not None or args.plain,
         )
         if opens_box:
             return _open_box(message)
-        is_plain = cell is not None or args.agent or args.plain
         with ExitStack() as options:
             for item in _added(args):
                 options.enter_context(resolve(item.around)(host, args))
-            reply = _send(message, args.text, "" if is_plain else supposed_name(args.text, names))
+            reply = _send(message, args.text)
         return result_of(reply, silent=True, raises=host.settings.on_error == "raise") if args.capture else reply
 
 
@@ -131,6 +128,9 @@ class _Line:
     show: Mode
     location: Location
     """Of the text, in the notebook."""
+    plain: bool
+    """The first word of the text is no name."""
+    in_box: bool = False
 
     @property
     def recipient(self) -> str | None:
@@ -156,7 +156,14 @@ class _Line:
         name = args.agent
         if name and name not in notebook.addressees:  # an agent's own name; it is in a variable of another name
             name = notebook.name_of(name) or name
-        name = name or self.recipient or notebook.agent_for_text()
+        addressed = ""
+        if name is None and (name := self.recipient) is None:  # an answer begins with any word
+            supposed = "" if self.plain else supposed_name(text, notebook.agent_words)
+            name, reason = notebook.agent_for_text(supposed)
+            if supposed:
+                addressed = f"to {name}, {reason}: no agent is named {supposed!r}; %agents lists them"
+            elif len(notebook.addressees) > 1 and not self.in_box:
+                addressed = f"to {name}, {reason}: the line names none"
         parts = list[types.Part]()
         if not args.raw:
             template = parse(text, notebook.variables, keys=False, location=self.location)
@@ -179,6 +186,7 @@ class _Line:
             max_cost=args.max_cost,
             confirm=chosen or self.confirm,
             confirm_by=f"{args.mark} --{chosen}" if chosen else "%config AdkNb.confirm",
+            addressed=addressed,
         )
         if self.fresh and notebook.has_own_sessions(name):
             raise InputError(f"%chat --new: {name} stores its own sessions; use -s and a new name instead")
@@ -205,19 +213,13 @@ def _added(args: Any) -> list[TurnOption]:
     return [item for item in added if getattr(args, item.option.attribute) not in (None, False, [])]
 
 
-def _send(line: _Line, text: str, supposed: str = "") -> Reply:
-    """Send a text. `supposed`: its first word, if that looks like the name of an undefined agent."""
+def _send(line: _Line, text: str) -> Reply:
+    """Send a text."""
     args, notebook = line.args, line.notebook
     if (name := args.capture) and (keyword.iskeyword(name) or name in (*notebook.addressees, *notebook.tool_names)):
         raise InputError(
             f"%chat: cannot store the reply in {name!r}: a keyword, an agent or a tool; use another variable"
         )
-    if supposed and not line.recipient:  # an answer begins with any word
-        agent = notebook.agent_for_text()
-        reason = "the only agent" if len(notebook.agent_names) == 1 else "the last agent asked"
-        reason = "the root agent" if notebook.root == agent else reason
-        unknown = f"no agent is named {supposed!r}; %agents lists them"
-        display(text_output(f"asking {agent}, {reason}: {unknown}"))
     chat, text, options = line.message(text)
     line.announce_session()
     reply = turn_runner(chat).ask(text, options)
@@ -246,7 +248,7 @@ def _open_box(line: _Line) -> None:
     height = args.height or HEIGHT
     check_place(line.show, height)
     chat, _, _ = line.message("")
-    next_line = replace(line, session=chat.session_id, fresh=False)
+    next_line = replace(line, session=chat.session_id, fresh=False, in_box=True)
     if not in_a_kernel():
         return chat_in_terminal(lambda text: _send(next_line, text))
 
@@ -281,30 +283,25 @@ _COMMON_WORDS = (
 _FUNCTION_WORDS = frozenset(_COMMON_WORDS.split())
 
 
-def first_word_names(
-    first: str, agents: Sequence[str], removed: Collection[str] = (), conversations: Mapping[str, str] | None = None
-) -> bool:
+def first_word_names(first: str, names: Names) -> bool:
     """Return True if the first word of a line is an agent's name.
 
-    Args:
-        first: The word.
-        agents: Names of agents.
-        removed: Names of agents that were removed.
-        conversations: Variables with a chat, an app or a runner -> the line to type for them.
-
     Raises:
-        InputError: It names a removed agent, or a conversation.
+        InputError: It names an agent that was removed or whose cell failed, or a conversation.
         AgentNotFoundError: It looks like a misspelt name.
     """
+    agents, conversations = names.agent_words, names.conversations
+    as_text = f"for text, type: %chat -- {first} ..."
     if first in agents:
         return True
-    if first in removed:
-        raise InputError(f"agent {first!r} was removed; define it again, or for text, type: %chat -- {first} ...")
-    if conversations and first in conversations:
-        raise InputError(f"{first!r} is not an agent; type {conversations[first]}, or for text: %chat -- {first} ...")
+    if first in names.failed:
+        raise InputError(f"there is no agent {first!r}, as {names.failed[first]}; or {as_text}")
+    if first in names.removed:
+        raise InputError(f"agent {first!r} was removed; define it again, or {as_text}")
+    if first in conversations:
+        raise InputError(f"{first!r} is not an agent; type {conversations[first]}, or {as_text}")
     if any(_is_slip(first, name) for name in agents):
-        hint = f"for text, type: %chat -- {first} ..."
-        raise AgentNotFoundError("agent", first, agents, hint=hint)
+        raise AgentNotFoundError("agent", first, agents, hint=as_text)
     return False
 
 

@@ -317,7 +317,9 @@ def rewind(host: Host, line: str, cell: str | None) -> Any:
     history = notebook.sessions.history(args.session)
     first = oldest_to_undo(history, target, session)
     agent = agent_of_run(first.invocation_id, history).name
-    name = agent if agent in notebook.addressees else notebook.agent_for_text()
+    if agent and agent not in notebook.addressees:
+        raise AgentNotFoundError("agent", agent, notebook.addressees, hint="it got this message; define it again")
+    name = agent or notebook.agent_for_text()[0]
     # Before anything is undone: raises if the agent has undefined tools or members.
     chat = notebook.chat(name, session, show=host.settings.display)
     return turn_runner(chat).repeat(_rewound(notebook, target, session).message)

@@ -6,7 +6,7 @@ from adk_nb.errors import InputError
 from adk_nb.notebook.cells import workflow_cell
 from adk_nb.notebook.cells.definitions import AgentDefinition
 from adk_nb.notebook.magics import values
-from adk_nb.notebook.magics.agent import REPLACE_OPTION, define, parse
+from adk_nb.notebook.magics.agent import REPLACE_OPTION, define, failures_noted, parse
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host
 
@@ -37,6 +37,11 @@ WORKFLOW = Grammar(
 
 def workflow(host: Host, line: str, cell: str | None) -> Any:
     """Define the graph of a cell. Raises as `agent`."""
+    with failures_noted(host, WORKFLOW, line):
+        return _workflow(host, line, cell)
+
+
+def _workflow(host: Host, line: str, cell: str | None) -> Any:
     args, body, note = parse(WORKFLOW, line, cell)
     if not body.strip():
         raise InputError(f"%%workflow {args.name} has no edges; write START -> draft below the line")

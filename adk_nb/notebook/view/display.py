@@ -25,7 +25,7 @@ from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.panels import Follower, PanelRun, RunPanels
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.notebook.view.reply_view import ReplyView, answer_for_view, waiting_label
+from adk_nb.notebook.view.reply_view import Notices, ReplyView, answer_for_view, waiting_label
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
 from adk_nb.notebook.view.run_view import Clicks, Refused, RunView, TerminalRun, TurnInfo, in_a_terminal
 from adk_nb.notebook.view.spending import Meter
@@ -434,7 +434,7 @@ class LiveRun(RunView):
         self._cell.copy().run(sync.start, work, home=self._kernel_loop)
 
     def _push_notices(self) -> None:
-        notices = list(map(asdict, self.notices.blocks()))
+        notices = list(map(asdict, [*Notices.chip(self.addressed), *self.notices.blocks()]))
         if notices != self._notices:
             self._notices = notices
             self._view.push({"op": "notices", "notices": notices})

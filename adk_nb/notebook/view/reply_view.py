@@ -93,6 +93,12 @@ class Notices:
         if text:
             self._texts.setdefault(text, is_chip)
 
+    @staticmethod
+    def chip(text: str) -> list[Notice]:
+        """A chip for the part before the colon, with the rest below; none for an empty text."""
+        label, _, explanation = text.partition(": ")
+        return [Notice(one_line(explanation, _MAX_NOTICE), one_line(label))] if text else []
+
     def blocks(self) -> list[Notice]:
         """The notices to show; the first call decides which of them the current cell explains."""
         return [self._block(text, is_chip) for text, is_chip in self._texts.items()]
@@ -128,6 +134,8 @@ class ReplyView:
     shows_question: bool = False
     """The source of its cell has the question."""
     agent: str
+    addressed: str = ""
+    """Who got the question and why, if it names nobody."""
     events: list[Event]
     """Of this turn, oldest first, the user's included."""
     history: list[Event] = field(default_factory=list[Event])
@@ -194,6 +202,7 @@ class ReplyView:
             self,
             events=[*earlier.events, *self.events],
             question=earlier.question,
+            addressed=earlier.addressed,
             shows_question=earlier.shows_question,
             history=earlier.history,
             elsewhere=earlier.elsewhere,
@@ -296,6 +305,7 @@ def _reply_blocks(
     above = [block for block in panels if not isinstance(block, Fold)]
     below = [block for block in panels if isinstance(block, Fold)]
     answer: tuple[Block, ...] = (
+        *Notices.chip(reply.addressed),
         rich(*decisions, *(Text(text, small=True) for text in team)),
         Speech(reply.heading, _plain_answer(reply, grounding, error), _answer(reply, grounding), remark),
         plain(*undo_blocks, *decisions),

@@ -118,6 +118,8 @@ class RunView:
         self.shows_question = isinstance(question, str) and is_in_this_cell(question)
         """The source of its cell has the question."""
         self.notices = Notices(notice)
+        self.addressed = ""
+        """Who gets the question and why, if it names nobody."""
         self.turn = TurnInfo()
         """The turn that is shown now."""
         self.plain = False

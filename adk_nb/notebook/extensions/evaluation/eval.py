@@ -116,7 +116,7 @@ def eval(host: Host, line: str, cell: str | None) -> Any:
         raise InputError(f"{args.mark}: there is no action {first!r}; did you mean %eval {near}?")
     if rest:
         raise InputError(f"{args.mark}: unexpected {' '.join(rest)!r}; type {EVAL.usage}, see {args.mark}?")
-    return _evaluate(host, args, first or host.notebook.agent_for_text(), cell)
+    return _evaluate(host, args, first or host.notebook.agent_for_text()[0], cell)
 
 
 def _evaluate(host: Host, args: Any, name: str, cell: str | None) -> Evaluation:
@@ -351,7 +351,7 @@ def _add(host: Host, args: Any, rest: list[str]) -> Output:
             f"the turn {turn.question!r:.60} has no answer in text, so there is nothing to expect; name another turn: "
             "%eval add -2"
         )
-    agent = notebook.agent_for_text()
+    agent = notebook.agent_in_question()
     cases = kept(notebook).added_cases.setdefault(agent, {})
     case_id = getattr(args, "as") or f"case{len(cases) + 1}"
     cases[case_id] = Case(id=case_id, messages=(turn.message,), reference=reference)
@@ -439,7 +439,7 @@ def _export(host: Host, args: Any, rest: list[str]) -> Output:
         )
     notebook = host.notebook
     evaluation = kept(notebook).evaluations[-1].evaluation if kept(notebook).evaluations else None
-    agent = evaluation.agent if evaluation else notebook.agent_for_text()
+    agent = evaluation.agent if evaluation else notebook.agent_in_question()
     expected = {case.id: (case, list(case.reference)) for case in kept(notebook).added_cases.get(agent, {}).values()}
     if evaluation is None and not expected:
         _last(notebook, 1)  # raises: there is nothing to write

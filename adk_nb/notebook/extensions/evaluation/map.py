@@ -76,7 +76,7 @@ def map(host: Host, line: str, cell: str | None) -> Any:
     if args.yes and args.no:
         raise InputError("%map: --yes and --no exclude each other; choose one")
     schema = source_named(host, args.schema) if args.schema else None
-    name = first or notebook.agent_for_text()
+    name = first or notebook.agent_for_text()[0]
     agent = agent_named(notebook, name)
     show_model_notice(root_of(agent))
     progress = ProgressLine(host.settings.display)
