@@ -60,6 +60,11 @@ class MissingKeyError(UserError):
 class StateKeyError(UserError, KeyError):
     """An instruction names a state key or an artifact that does not exist."""
 
+    def __init__(self, message: str, key: str = "") -> None:
+        """`key`: the key of the state."""
+        super().__init__(message)
+        self.key = key
+
     __str__ = Exception.__str__  # KeyError would print the message in quotes
 
     @property

@@ -48,7 +48,7 @@ def fill_in(template: str, state: Mapping[str, Any], agent: str, artifacts: Arti
             return ""
         near = closest(key, state)
         hint = f"did you mean {{{near}}}?" if near else f"set it, or write {{{key}?}} if it may be missing"
-        raise StateKeyError(f"Context variable not found: `{key}` in agent {agent!r}; {hint}")
+        raise StateKeyError(f"Context variable not found: `{key}` in agent {agent!r}; {hint}", key)
 
     def artifact(name: str, optional: bool) -> str:
         text = artifacts.get(name)

@@ -378,6 +378,7 @@ def test_a_box_that_is_opened_after_a_parallel_team_shows_nobody_at_work(shell: 
 
 
 def test_a_box_asks_for_nothing_that_another_agent_waits_for(shell: Shell, pages: Pages) -> None:
+    shell.cell("%config AdkNb.sessions_shared = True")
     guide(shell, call("refund", order="A17"), "Paid.")
     shell.names["clerk"] = Agent(name="clerk", model=ScriptedLlm("Never said."))
     shell.cell("%chat guide Pay me back.")

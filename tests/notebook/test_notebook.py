@@ -190,7 +190,8 @@ def test_a_forgotten_agent_is_gone_and_its_session_is_not(shell: Shell) -> None:
     assert "no agent" in str(shell.cell("%agents"))
 
 
-def test_several_agents_share_a_session_and_see_each_other_quoted(shell: Shell) -> None:
+def test_several_agents_that_share_a_session_see_each_other_quoted(shell: Shell) -> None:
+    shell.cell("%config AdkNb.sessions_shared = True")
     begin(shell, "I am the guide.")
     shell.cell(GUIDE.format("Be brief."))
     other = shell.names["other"] = ScriptedLlm("I am the critic.")

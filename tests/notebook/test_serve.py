@@ -162,10 +162,10 @@ def test_clients_see_nothing_of_the_notebook(shell, clerk: Caller):
     assert own["state"] == {} and [one["id"] for one in clerk.http.get(sessions).json()] == ["main"]
     trace = clerk.http.get(f"/dev/apps/clerk/debug/trace/{own['events'][-1]['id']}")
     assert trace.json()["gen_ai.agent.name"] == "clerk", "its own runs are traced"
-    state = str(shell.cell("%state"))
+    state = str(shell.cell("%state -s main"))
     assert "4000" in state and "mine" in state
-    main = str(shell.cell("%trace"))
-    assert "I am Ada." in main and "Answer 1." in main and "Answer 2." not in main
+    listed = str(shell.cell("%trace")) + str(shell.cell("%trace -s main"))
+    assert "I am Ada." in listed and "Answer 1." in listed and "Answer 2." not in listed
 
 
 def test_clients_of_another_agent_are_others(shell, clerk: Caller, call):

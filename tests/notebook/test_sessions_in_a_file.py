@@ -395,8 +395,8 @@ def test_sessions_are_listed_begun_and_taken_again(shell: Shell) -> None:
 
     lines = str(shell.cell("%session")).splitlines()
     assert [line.split() for line in lines if "events" not in line and "-" not in line] == [
-        ["trip", "current", "2"],
-        ["main", "2"],
+        ["trip", "guide", "current", "2"],
+        ["main", "guide", "2"],
     ]
     assert "session 'main'" in str(shell.cell("%session use main"))
     assert len(shell.cell("%chat guide Again").chat.events) == 4

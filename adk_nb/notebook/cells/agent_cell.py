@@ -117,7 +117,7 @@ def notes_on(definition: AgentDefinition, template: Template | None, names: Name
         notes.append(f"these are names of agents; a team of them is %%agent {name} --kind sequential")
     if template is None:
         return [*map(Note, notes)]
-    state = names.sessions.state()
+    state = names.state_of(name)
     unscoped = [piece for piece in template.keys if not (piece.is_scoped or piece.optional or piece.key in state)]
     unknown = dict.fromkeys(piece.source for piece in unscoped if not names.is_key(piece.key))
     if unknown:

@@ -255,6 +255,12 @@ def agent_of_run(invocation_id: str, history: History) -> Addressed:
     return _addressed(None if start is None else history.events[start])
 
 
+def addressed_in(events: Iterable[Event]) -> set[str]:
+    """The names of the agents that were addressed in a session; of those that wrote in it, if it does not say."""
+    events = list(events)
+    return {name for event in events if (name := _addressed(event).name)} or {event.author for event in events}
+
+
 def last_addressed(history: History) -> str:
     """The name of the agent that was addressed last; empty if unknown."""
     return next((name for event in history.newest() if (name := _addressed(event).name)), "")

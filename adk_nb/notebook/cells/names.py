@@ -10,6 +10,7 @@ from typing import Any
 from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.errors import AgentNotFoundError, ConfigurationError, InputError, ToolNotFoundError, UserError
+from adk_nb.events.event import Event
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.cells.definitions import AgentDefinition, ToolDefinition, digest, tool_in_force
 from adk_nb.notebook.cells.session_store import SessionStore
@@ -42,7 +43,7 @@ class Names:
         """Name -> the cell that was to define an agent of it and failed, and why."""
         self.removed: set[str] = set()
         """Agents that were removed, and not defined again since."""
-        self.sessions = SessionStore()
+        self.sessions = SessionStore(lambda: self.addressees)
         self.strict = False
         """Refuse a cell that names what is not defined yet."""
 
@@ -73,6 +74,32 @@ class Names:
         agent = self.agent(name)
         members = {id(member) for member in (agent.members if value is agent else [agent])}
         return {other for other in self.agent_names if id(self.agent(other)) in members}
+
+    def speaker_of(self, name: str) -> str:
+        """The agent whose session an agent speaks in: the root of its team, if it has not spoken without that."""
+        below: set[str] = set()
+        while name not in below:
+            below.add(name)
+            roots = [root for root in self.addressees if root != name and name in self.members_of(root)]
+            if len(roots) != 1 or self.has_own_sessions(roots[0]):
+                break
+            own = self.sessions.where_spoken(name)
+            if own is not None and roots[0] not in self.sessions.speakers(own):
+                break
+            [name] = roots
+        return name
+
+    def session_of(self, name: str) -> str:
+        """The session in which an agent speaks, unless a line names another one."""
+        return self.sessions.of_agent(self.speaker_of(name))
+
+    def events_of(self, name: str) -> list[Event]:
+        """The events of the session in which an agent speaks; none if there is none yet."""
+        return self.sessions.events_if_any(self.session_of(name))
+
+    def state_of(self, name: str) -> dict[str, Any]:
+        """A copy of the state of that session."""
+        return self.sessions.state_if_any(self.session_of(name))
 
     @property
     def agent_words(self) -> list[str]:

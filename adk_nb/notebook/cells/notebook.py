@@ -119,7 +119,7 @@ class Notebook(Names):
             definition, agent = updated(definition, version=old.version), self.cell_agents[name]
             report = [f"{name} v{old.version}, unchanged"]
             if model := definition.model_change(old):
-                report = [f"{name} v{old.version} · {model}", *unfit_history(definition, old, self.sessions.events())]
+                report = [f"{name} v{old.version} · {model}", *unfit_history(definition, old, self.events_of(name))]
         else:
             definition = updated(definition, version=old.version + 1 if old else 1)
             agent = self._build(definition, template)
@@ -168,9 +168,12 @@ class Notebook(Names):
             elif is_unchanged:
                 report.append(f"{name} v{version}, unchanged{approval}")
             else:
-                change, events = f"{name} v{old.version} → v{version}", self.sessions.events()
-                self.sessions.note_change("definition_changed", f"tool {change}")
+                change = f"{name} v{old.version} → v{version}"
+                sessions = dict.fromkeys(map(self.session_of, users)) or (self.sessions.current,)
+                for session in sessions:
+                    self.sessions.note_change("definition_changed", f"tool {change}", session)
                 self.earlier.keep(old)  # for calls of it that are pending
+                events = [event for session in sessions for event in self.sessions.events_if_any(session)]
                 report += [change + approval + usage, *lost_parameters(name, definition.tool, old.tool, events)]
         self._rebuild_teams()
         self._mark_cards()
@@ -285,8 +288,8 @@ class Notebook(Names):
     def _report_change(self, new: AgentDefinition, old: AgentDefinition) -> list[str]:
         changes = new.changes_from(old) or "the variable had another value"
         line = f"{new.name} v{old.version} → v{new.version} ({changes})"
-        events = self.sessions.events()
-        is_noted = self.sessions.note_change("definition_changed", line)
+        is_noted = self.sessions.note_change("definition_changed", line, self.session_of(new.name))
+        events = self.events_of(new.name)
         session = f"; session kept, {events_label(events)}" if is_noted else ""
         return [line + session, *unfit_history(new, old, events)]
 
@@ -332,7 +335,7 @@ class Notebook(Names):
 
         Args:
             name: Of the agent, the app or the runner.
-            session: None: the current one.
+            session: None: the one in which the agent speaks.
             show: The display mode of its turns.
             fresh: The session is a new one, and becomes the current one.
 
@@ -344,11 +347,11 @@ class Notebook(Names):
         source = value if isinstance(value, App | Runner) else None
         agent = self.agent(name)
         if fresh:
-            session = self.sessions.start_fresh(session)
+            session = self.sessions.start_fresh(session, self.speaker_of(name))
         if isinstance(source, Runner):
             key = name, label(*owner(session or DEBUG_SESSION, DEBUG_USER), DEBUG_USER)
         else:
-            key = name, self.sessions.in_full(session or self.sessions.current)
+            key = name, self.sessions.in_full(session or self.session_of(name))
         old_source, chat = self._chats.get(key, (None, None))
         if chat is None or old_source is not source:
             chat = self._new_chat(name, key[1], source)
@@ -397,9 +400,11 @@ class Notebook(Names):
 
     @property
     def waiting_sessions(self) -> list[str]:
-        """The sessions of this kernel's chats in which something waits for an answer."""
-        ids = dict.fromkeys(id for (_, id), (source, _) in self._chats.items() if not isinstance(source, Runner))
-        return [id for id in ids if self.sessions.history(id).interrupts()]
+        """The sessions of this kernel's agents and chats in which something waits for an answer."""
+        ids = [id for (_, id), (source, _) in self._chats.items() if not isinstance(source, Runner)]
+        stored = set(self.sessions.names)
+        ids += [id for id in map(self.session_of, self.root_names) if id in stored]
+        return [id for id in dict.fromkeys(ids) if self.sessions.history(id).interrupts()]
 
     def confirm_magic(self, session: str) -> str:
         """The `%confirm` that answers the interrupts of a session, as it has to be typed now."""

@@ -1,7 +1,8 @@
-"""The sessions of a notebook: all agents share them, one of them is the current one."""
+"""The sessions of a notebook: each agent speaks in one of them, and one is the current one."""
 
 import os
-from collections.abc import Awaitable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +24,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.event_actions import DELETED, EventActions
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
+from adk_nb.notebook.cells.definitions import addressed_in
 from adk_nb.notebook.chat import conversation, past
 from adk_nb.notebook.chat.past import Rewound, unused_name
 from adk_nb.notebook.view.plain_text import quoted
@@ -41,6 +43,8 @@ from adk_nb.sessions.session_file import Loaded
 
 APP = "notebook"
 USER = "user"
+MAIN = "main"
+"""The session of the agent that is asked first."""
 _SQLITE = "sqlite:///"
 _CLIENTS = "@"
 """Begins the names of sessions of clients."""
@@ -52,9 +56,13 @@ class SessionStore:
     """Sessions by name, for code that is not async: `SESSION`, or `USER/SESSION` of another user, see `session_name`.
 
     A method that takes the name of a session means the current one without it.
+
+    Args:
+        agents: Returns the names of the agents that can be asked.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, agents: Callable[[], Collection[str]] = tuple) -> None:
+        self._agents = agents
         self._in_memory = InMemorySessionService()
         self.service: BaseSessionService = self._in_memory
         self.address = ""
@@ -62,7 +70,14 @@ class SessionStore:
         self.artifacts = InMemoryArtifactService()
         self.memory = InMemoryMemoryService()
         self.credentials = InMemoryCredentialService()
-        self.current = "main"
+        self.current = MAIN
+        """The session of the agent that was asked last, unless another one was chosen since."""
+        self.shared = False
+        """All agents speak in the current session."""
+        self._is_free = False
+        """The current session was chosen, and belongs to the agent that is asked next."""
+        self._of_agent: dict[str, str] = {}
+        """Agent -> the session in which it goes on."""
         self.keys: set[str] = set()
         """State keys that were ever set by hand."""
         self.served: set[str] = set()
@@ -121,6 +136,11 @@ class SessionStore:
         session = self.find(name)
         return session.events if session else []
 
+    def events_if_any(self, name: str) -> list[Event]:
+        """As `events`; none if there is no such session."""
+        session = _read(self.service.get_session(**self.key(name)))
+        return session.events if session else []
+
     def history(self, name: str | None = None) -> History:
         """The read model of a session; only events since the last call are read."""
         return self._histories.setdefault(name or self.current, History()).update(self.events(name))
@@ -129,6 +149,44 @@ class SessionStore:
         """A copy."""
         session = self.find(name)
         return dict(session.state) if session else {}
+
+    def state_if_any(self, name: str) -> dict[str, Any]:
+        """As `state`; empty if there is no such session."""
+        session = _read(self.service.get_session(**self.key(name)))
+        return dict(session.state) if session else {}
+
+    # ---- the sessions of agents
+
+    def of_agent(self, agent: str) -> str:
+        """The session in which an agent speaks: as chosen, else where it has spoken, else one of its own.
+
+        Its own is `main` for the first one that is asked, and has the agent's name for others.
+        """
+        if self.shared or self._is_free:
+            return self.current
+        is_taken = MAIN in self._of_agent.values() or bool(self.speakers(MAIN))
+        return self.where_spoken(agent) or (agent if is_taken else MAIN)
+
+    def where_spoken(self, agent: str) -> str | None:
+        """The session in which an agent goes on; None: it has spoken neither in one of its name nor in `main`."""
+        stored = (name for name in (agent, MAIN) if agent in self.speakers(name))
+        return self._of_agent.get(agent) or next(stored, None)
+
+    def speakers(self, name: str) -> set[str]:
+        """The agents that were asked in a session; none if there is no such session."""
+        return addressed_in(self.events_if_any(name)) - {"user", NOTEBOOK}
+
+    def spoken(self, agent: str, name: str) -> None:
+        """Let an agent go on in a session, which becomes the current one."""
+        self.current, self._is_free = name, False
+        if not self.shared:
+            self._of_agent[agent] = name
+
+    def _choose(self, name: str) -> None:
+        """Make a session the current one; the agents that have spoken in it go on there, or else the next one asked."""
+        speakers = self.speakers(name).intersection(self._agents())
+        self._of_agent |= dict.fromkeys(speakers, name)
+        self.current, self._is_free = name, not speakers
 
     # ---- the current session
 
@@ -144,6 +202,7 @@ class SessionStore:
             return []
         service = open_service(address, folder) if address else self._in_memory
         report: list[str] = []
+        moved: dict[str, str] = {}
         if not address:
             report.append(f"{hidden(self.address)} keeps its sessions; new ones are in this kernel's memory")
         elif not self.address:
@@ -159,7 +218,11 @@ class SessionStore:
                 _wait(self.service.delete_session(**self.key(name)))
                 renamed = f" as {new!r}; another {name!r} was there already" if new != name else ""
                 report.append(f"session {name!r} ({events_label(session.events)}) is now kept there{renamed}")
+                moved[name] = new
         self.service, self.address, self.opened = service, address, set()
+        for agent, name in self._of_agent.items():
+            if name in moved and agent not in self.speakers(name):
+                self._of_agent[agent] = moved[name]
         return report
 
     def use(self, name: str) -> None:
@@ -172,10 +235,14 @@ class SessionStore:
         if name != self.current and name not in self.names:
             hint = f"start a new one with: %session new {quoted(name)}"
             raise SessionNotFoundError("session", name, {*self.names, self.current}, hint=hint)
-        self.current = name
+        self._choose(name)
 
-    def start_fresh(self, name: str | None = None) -> str:
+    def start_fresh(self, name: str | None = None, agent: str = "") -> str:
         """Make an empty session the current one; returns its name.
+
+        Args:
+            name: None: the name of the one before, with a number.
+            agent: The agent that speaks in it. Empty: the one that is asked next.
 
         Raises:
             InputError: There is one of that name already.
@@ -183,8 +250,13 @@ class SessionStore:
         name = name and self.in_full(name)
         if name in self.names:
             raise InputError(f"there is a session {name!r} already; leave --new out to use it, or give another name")
-        self.current = name or unused_name("main", {*self.names, self.current, "main"})
-        return self.current
+        before = self.of_agent(agent) if agent else self.current
+        base = re.sub(r"-\d+$", "", before)
+        name = name or unused_name(base, {*self.names, self.current, base})
+        self._choose(name)
+        if agent:
+            self.spoken(agent, name)
+        return name
 
     def save(self, file: str, name: str | None = None, *, replace: bool = False) -> tuple[Session, bool]:
         """Save a session to a file; returns it, and True if an earlier save of it was there.
@@ -215,7 +287,7 @@ class SessionStore:
                 f"there is a session {name!r} already; add --as {unused_name(name, self.names)} for another name"
             )
         shared_keys = _wait(loaded.put(self.service, **self.key(name)))
-        self.current = name
+        self._choose(name)
         return name, shared_keys, loaded.dropped
 
     def fork(self, new: str | None = None, name: str | None = None, *, at: str | None = None) -> tuple[str, str]:
@@ -235,7 +307,7 @@ class SessionStore:
         if new in (*self.names, self.current):
             raise InputError(f"there is a session {new!r} already; give the copy another name")
         _wait(fork(session, self.service, self.artifacts, session_id=key["session_id"], up_to_event_id=at))
-        self.current = new
+        self._choose(new)
         return copied, new
 
     # ---- changes of a session
@@ -267,9 +339,9 @@ class SessionStore:
         hint = did_you_mean(key, state, f"there is: {', '.join(sorted(state))}" if state else "the state is empty")
         return StateKeyError(f"no key {key!r} in the state of session {name or self.current!r}; {hint}")
 
-    def note_change(self, kind: str, text: str) -> int:
-        """Note a change of the notebook in the current session if it has events; returns their number, notes aside."""
-        session = self.find()
+    def note_change(self, kind: str, text: str, name: str) -> int:
+        """Note a change of the notebook in a session if it has events; returns their number, notes aside."""
+        session = _read(self.service.get_session(**self.key(name)))
         if session is None or not session.events:
             return 0
         with suppress(SessionBusyError, StaleSessionError):  # a run is under way, and this is only a note

@@ -132,7 +132,8 @@ class Template:
                 hint = (
                     f"did you mean {{{near}}}?" if near else f"type %state {piece.key}=..., or write {{{piece.key}?}}"
                 )
-                raise StateKeyError(f"{piece.source} is not in the session's state; {hint} {piece.location}")
+                fault = f"{piece.source} is not in the session's state; {hint} {piece.location}"
+                raise StateKeyError(fault, piece.key)
         if (trace := current_trace.get()) is None:
             return "".join(texts)
         # The prompt panel marks each inserted value with the braces it came from.

@@ -9,9 +9,10 @@ from typing import Any
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import types
-from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, closest
+from adk_nb.errors import AgentNotFoundError, InputError, SessionNotFoundError, StateKeyError, closest
 from adk_nb.notebook.cells.names import Names
 from adk_nb.notebook.cells.notebook import Notebook
+from adk_nb.notebook.cells.session_store import MAIN
 from adk_nb.notebook.cells.templates import Location, parse
 from adk_nb.notebook.chat.attachments import parts_of_name, text_part
 from adk_nb.notebook.chat.chat import Chat, turn_runner
@@ -29,6 +30,7 @@ from adk_nb.notebook.registry import resolve
 from adk_nb.notebook.settings import Confirm
 from adk_nb.notebook.view.display import in_a_kernel
 from adk_nb.notebook.view.document import Note
+from adk_nb.notebook.view.plain_text import quoted
 
 CHAT = Grammar(
     "chat",
@@ -132,13 +134,27 @@ class _Line:
     """The first word of the text is no name."""
     in_box: bool = False
 
-    @property
-    def recipient(self) -> str | None:
-        """The agent whose question a line without a name answers."""
+    def recipient(self) -> tuple[str | None, str | None]:
+        """The agent whose question a line without a name answers, and its session; None: there is none.
+
+        A question in the session of the line, else the only one of the notebook, if there is no root to ask.
+        """
+        notebook = self.notebook
+        own = self.session or notebook.sessions.current
         if self.fresh:
-            return None
+            return None, None
+        if agent := self._asking(own):
+            return agent, own
+        if self.session is None and notebook.root is None and len(notebook.root_names) > 1:
+            asking = [(agent, name) for name in notebook.waiting_sessions if (agent := self._asking(name))]
+            if len(asking) == 1:
+                return asking[0]
+        return None, None
+
+    def _asking(self, session: str) -> str | None:
+        """The agent with the oldest open question of a session."""
         with suppress(SessionNotFoundError):  # this message creates it
-            history = self.notebook.sessions.history(self.session)
+            history = self.notebook.sessions.history(session)
             questions = (interrupt for interrupt in history.interrupts() if interrupt.is_question)
             if oldest := next(questions, None):
                 return self.notebook.recipient_of(oldest.id, oldest.recipient, history)
@@ -156,8 +172,11 @@ class _Line:
         name = args.agent
         if name and name not in notebook.addressees:  # an agent's own name; it is in a variable of another name
             name = notebook.name_of(name) or name
-        addressed = ""
-        if name is None and (name := self.recipient) is None:  # an answer begins with any word
+        addressed, session = "", self.session
+        if name is None:
+            name, asking = self.recipient()
+            session = asking if name else session
+        if name is None:  # an answer begins with any word
             supposed = "" if self.plain else supposed_name(text, notebook.agent_words)
             name, reason = notebook.agent_for_text(supposed)
             if supposed:
@@ -190,8 +209,10 @@ class _Line:
         )
         if self.fresh and notebook.has_own_sessions(name):
             raise InputError(f"%chat --new: {name} stores its own sessions; use -s and a new name instead")
-        chat = notebook.chat(name, self.session, show=self.show, fresh=self.fresh)
+        chat = notebook.chat(name, session, show=self.show, fresh=self.fresh)
         notebook.last_asked = name
+        if self.session is None and not notebook.has_own_sessions(name):
+            notebook.sessions.spoken(notebook.speaker_of(name), session or notebook.session_of(name))
         if name in notebook.agent_names:
             turn_runner(chat).conversation.sticky = args.agent is None
         return chat, text.strip(), options
@@ -199,7 +220,7 @@ class _Line:
     def announce_session(self) -> None:
         """Print that a session is new, as its name may be misspelt."""
         session, sessions = self.session, self.notebook.sessions
-        names = ["main", *sessions.names, sessions.current]
+        names = [MAIN, *sessions.names, sessions.current]
         has_own_sessions = self.notebook.has_own_sessions(self.args.agent or "")
         if session is None or self.fresh or session in names or has_own_sessions:
             return
@@ -222,7 +243,14 @@ def _send(line: _Line, text: str) -> Reply:
         )
     chat, text, options = line.message(text)
     line.announce_session()
-    reply = turn_runner(chat).ask(text, options)
+    try:
+        reply = turn_runner(chat).ask(text, options)
+    except StateKeyError as error:
+        for session in dict.fromkeys(map(notebook.session_of, notebook.root_names)):
+            if error.key in notebook.sessions.state_if_any(session):
+                way = f"%chat -s {quoted(session)} {notebook.last_asked} ..., or %config AdkNb.sessions_shared = True"
+                error.add_note(f"session {session!r} of another agent has {error.key}: type {way}")
+        raise
     if args.ask and display_mode() != "static":
         reply = ask_for_approvals(reply)
     if args.capture:

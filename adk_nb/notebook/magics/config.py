@@ -69,6 +69,11 @@ class AdkNb(Configurable):
         help="Where sessions are stored: 'sqlite:///nb.db' is a file beside the notebook, which later kernels read "
         "too; 'postgresql://user:password@host/database' a server. Empty: in memory, until the kernel ends.",
     ).tag(config=True)
+    sessions_shared = Bool(
+        False,
+        help="All agents speak in the current session, and see what was said to the others. Otherwise each has a "
+        "session of its own; -s names another one for a line.",
+    ).tag(config=True)
     max_iterations = Int(
         16, help="Limit of model calls in a turn, for agents defined from now on without --max-iterations."
     ).tag(config=True)

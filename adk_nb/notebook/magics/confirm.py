@@ -106,9 +106,9 @@ class _Confirm:
         self._notebook = notebook
         self._args = args
         self._show: Mode = show
-        self._history = notebook.sessions.history(args.session)
+        self._session: str = args.session or _session_to_answer(notebook)
+        self._history = notebook.sessions.history(self._session)
         self._open = self._history.interrupts(kinds=ALL)
-        self._session: str = args.session or notebook.sessions.current
         self._magic = notebook.confirm_magic(self._session)
 
     def run(self, value: str) -> Any:
@@ -323,6 +323,9 @@ class _Confirm:
                         redefined.add(approval.id)
         to_list = [interrupt for interrupt in self._open if interrupt.id not in drawn]
         listed = list_blocks(to_list, self._magic, schemas, self._open, redefined)
+        for session in self._notebook.waiting_sessions:
+            if session != self._session:
+                notes[f"session {session!r} waits, too: type {self._notebook.confirm_magic(session)}"] = None
         if listed:
             return Output(*listed).below(*notes)
         return text(*notes) if notes else None
@@ -335,6 +338,19 @@ class _Confirm:
         if session and self._notebook.sessions.interrupted_runs(session):
             hint = short_interrupted_notice(self._magic)
         return f"no approval is open in session {self._session!r}; {hint}"
+
+
+def _session_to_answer(notebook: Notebook) -> str:
+    """The current session; if nothing waits or was just answered there, that of the only agent that waits.
+
+    That becomes the current one.
+    """
+    history = notebook.sessions.history()
+    if not (history.interrupts(kinds=ALL) or _last_answered(history)):  # a repeated line answers nothing else
+        waiting = notebook.waiting_sessions
+        if len(waiting) == 1 and waiting[0] in map(notebook.session_of, notebook.root_names):
+            notebook.sessions.use(waiting[0])
+    return notebook.sessions.current
 
 
 def _has_name(interrupt: Interrupt, name: str) -> bool:

@@ -114,6 +114,7 @@ class AdkMagics(Magics):
             notebook.keep_sessions_in(self.settings.address, folder_of(self.shell))
             setattr(self.shell, _NOTEBOOK, notebook)
         notebook.strict = self.settings.strict
+        notebook.sessions.shared = self.settings.sessions_shared
         notebook.cell_number = lambda: self.cell_number
         return notebook
 

@@ -21,8 +21,8 @@ from adk_nb.sessions.session_file import check_name
 
 SESSION = Grammar(
     "session",
-    "List the sessions; choose, create, copy, save or load one; resume or drop an interrupted run. All agents share "
-    "the current session.",
+    "List the sessions; choose, create, copy, save or load one; resume or drop an interrupted run. Each agent has a "
+    "session of its own, in which its team speaks, too; the current one is that of the agent asked last.",
     examples=[
         "%session",
         "%session use second",
@@ -129,13 +129,19 @@ def _last_interrupted(notebook: Notebook, args: Any) -> tuple[Run, Session]:
 
 # ---- facts
 
+_MOST_CONTINUED = 8
+"""Stored sessions that are looked at for agents that go on in them."""
+
 
 def resumed_note(notebook: Notebook) -> list[str]:
-    """Return a line about the current session if an earlier kernel stored it; else none."""
-    session = notebook.sessions.find() if notebook.sessions.address else None
-    if session is None or not session.events:
+    """Return a line about each session that an earlier kernel stored and agents go on in; none for those in memory."""
+    store = notebook.sessions
+    if not store.address:
         return []
-    return [f"session {name_of(session)!r} continues: {', '.join(_facts(notebook, session))}"]
+    newest = store.names[: -_MOST_CONTINUED - 1 : -1]
+    names = [store.current, *(name for name in newest if name != store.current and name in store.speakers(name))]
+    stored = [session for name in names if (session := store.find(name)) and session.events]
+    return [f"session {name_of(session)!r} continues: {', '.join(_facts(notebook, session))}" for session in stored]
 
 
 def _facts(notebook: Notebook, session: Session | None) -> list[str]:
@@ -169,18 +175,23 @@ def _list(notebook: Notebook, args: Any) -> Output:
     names = [*sorted(new), *store.names[::-1]]
     if names == [store.current] and not store.events():
         return text(f"session {store.current!r} is the current one: {_EMPTY}; type %chat")
+    agents = {name: sorted(store.speakers(name)) for name in names}
+    firsts = [next(iter(agents[name]), "") for name in names]
+    names.sort(key=lambda name: firsts.index(next(iter(agents[name]), "")))  # by agent, the one asked last first
+    in_use = set(map(notebook.session_of, notebook.root_names))
     rows: list[list[str]] = []
     for name in names:
         count, *open_ = _facts(notebook, None if name in new else store.find(name))
-        rows.append([name, "current" if name == store.current else "", count.split()[0], ", ".join(open_)])
-    return table("sessions", ["session", "", "events", "open"], rows, optional=("open",))
+        mark = "current" if name == store.current else "in use" if name in in_use else ""
+        rows.append([name, ", ".join(agents[name]), mark, count.split()[0], ", ".join(open_)])
+    return table("sessions", ["session", "agent", "", "events", "open"], rows, optional=("agent", "open"))
 
 
 def _use(notebook: Notebook, args: Any) -> Output:
     notebook.sessions.use(args.name)
     session = notebook.sessions.find()
     facts = _facts(notebook, session) if session else [_EMPTY]
-    return text(f"session {args.name!r} is the current one: {', '.join(facts)}")
+    return text(f"session {args.name!r} is the current one{_for_agents(notebook)}: {', '.join(facts)}")
 
 
 def _new(notebook: Notebook, args: Any) -> Output:
@@ -189,7 +200,16 @@ def _new(notebook: Notebook, args: Any) -> Output:
             f"session {args.name!r} exists already; to continue it, type: %session use {quoted(args.name)}"
         )
     name = notebook.sessions.start_fresh(_checked_name(args))
-    return text(f"session {name!r} is the current one: {_EMPTY}")
+    return text(f"session {name!r} is the current one{_for_agents(notebook)}: {_EMPTY}")
+
+
+def _for_agents(notebook: Notebook) -> str:
+    """Who goes on in the current session, where there are several agents, each with its own."""
+    if len(notebook.root_names) < 2 or notebook.sessions.shared:
+        return ""
+    current = notebook.sessions.current
+    names = [name for name in notebook.root_names if notebook.session_of(name) == current]
+    return f", of {names[0]}" if len(names) == 1 else ", of the agent that is asked next" if names else ""
 
 
 def _checked_name(args: Any) -> str | None:

@@ -54,7 +54,8 @@ class Scope:
 
     def is_key(self, name: str) -> bool:
         """True if `{name}` means the state."""
-        return self.notebook.is_key(name) or name in self.notebook.sessions.state()
+        notebook = self.notebook
+        return notebook.is_key(name) or any(name in notebook.state_of(agent) for agent in notebook.root_names)
 
     def variable_of(self, value: Any) -> str | None:
         """The variable that holds an object, or the tool made of it."""
