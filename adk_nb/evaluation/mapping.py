@@ -101,6 +101,11 @@ class TableRun:
         return self._answers.joined(self._data, self._places)
 
     @property
+    def errors(self) -> list[str]:
+        """The errors of the rows so far, each once."""
+        return self._answers.errors
+
+    @property
     def waiting_calls(self) -> list[Interrupt]:
         """The open approvals of all rows."""
         return [call for _, calls in self._pending.values() for call in calls]
@@ -182,6 +187,11 @@ class _Answers:
         self._fields = fields
         self._columns: dict[str, list[Any]] = {name: [None] * count for name in (*fields, STATUS, ERROR, COST, RUN)}
         self._columns[STATUS] = ["not run"] * count
+
+    @property
+    def errors(self) -> list[str]:
+        """The errors, each once."""
+        return list(dict.fromkeys(filter(None, self._columns[ERROR])))
 
     def put(self, place: int, row: Row, run: CaseRun) -> None:
         """Note the answer to a question."""

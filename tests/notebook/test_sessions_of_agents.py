@@ -211,7 +211,7 @@ def test_sessions_in_a_file_are_found_again_by_each_agent_in_any_order(shell: Sh
     define(shell, "bomber", "Boom.")
     shell.cell("%chat support Hi\n%chat bomber Ho\n%chat support Pay 3")
 
-    del shell.ip.adk_nb
+    vars(shell.ip).pop("adk_nb")
     shell.cell("%reload_ext adk_nb\n%config AdkNb.sessions = ''")
     shell.cell(KEPT)
     assert "session 'main' continues: 6 events, 1 approval is open, see %confirm" in shell.printed
@@ -236,7 +236,7 @@ def test_a_stored_session_of_several_agents_goes_on_with_all_of_them(shell: Shel
     define(shell, "two", "Two.", "Again.")
     shell.cell("%chat one Hi\n%chat two Ho")
     shell.cell("%config AdkNb.sessions_shared = False")
-    del shell.ip.adk_nb
+    vars(shell.ip).pop("adk_nb")
     shell.cell("%reload_ext adk_nb\n%config AdkNb.sessions = ''")
     shell.cell(KEPT)
     one, two = define(shell, "one", "One."), define(shell, "two", "Two.")

@@ -14,6 +14,7 @@ from adk_nb.notebook.cells.definitions import ToolDefinition, digest
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.variables import user_variables
 from adk_nb.notebook.view.document import Note
+from adk_nb.notebook.view.plain_text import quoted
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.conditions import Condition, parse_condition
 from adk_nb.tools.function_tool import FunctionTool
@@ -87,13 +88,28 @@ def define_tools(notebook: Notebook, shell: Any, args: Any, cell: str | None, nu
     definitions: dict[str, ToolDefinition] = {}
     tools: dict[str, BaseTool] = {}
     for function in functions:
-        tool = _make_tool(function, tool_names.get(function.variable), args, number, notebook.variables)
+        try:
+            tool = _make_tool(function, tool_names.get(function.variable), args, number, notebook.variables)
+        except ConfigurationError as error:
+            others = [other.variable for other in functions if other is not function]
+            if not (others and args.confirm and f"{args.confirm!r:.80}" in str(error)):
+                raise
+            raise ConfigurationError(
+                f"{error}; --confirm is for all {len(functions)} functions of the cell: leave it out and ask for one "
+                f"of them below it, %tool {others[0]} --confirm {quoted(args.confirm)}, or make a tool of that one "
+                f"alone: --only {others[0]}"
+            ) from None
         options = [tool.name, *(getattr(args, option) for option in _OPTIONS)]
         source_digest = digest([function.source, *map(repr, options)])
         definitions[tool.name] = ToolDefinition(tool=tool, cell=number, digest=source_digest)
         tools[function.variable] = tool
     report = notebook.define_tools(definitions, replace=args.replace)
     notebook.variables.update(tools)
+    if silent := [name for name, tool in definitions.items() if not getattr(tool.tool, "description", "").strip()]:
+        has, its = ("have", "them") if len(silent) > 1 else ("has", "it")
+        report.append(
+            Note(f"{', '.join(silent)} {has} no docstring: the model sees no description of {its}; write one below def")
+        )
     if helpers:
         have = "have" if len(helpers) > 1 else "has"
         report.append(

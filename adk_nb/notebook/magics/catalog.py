@@ -28,12 +28,12 @@ def grammar(name: str) -> Grammar:
     return getattr(_module(name), name.upper()) if name in CORE_MAGICS else registry.of_magic(name, "grammar", Grammar)
 
 
-def help_of(name: str) -> str:
-    """Return the text of `%name?`."""
+def help_of(name: str) -> tuple[str, str]:
+    """Return the text of `%name?`: its beginning, and the rest, which a page folds."""
     try:
-        return grammar(name).help
+        return grammar(name).help_parts
     except UserError as error:
-        return str(error)
+        return str(error), ""
 
 
 def grammars() -> dict[str, Grammar]:

@@ -11,6 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from IPython.core import oinspect
 from IPython.core.completer import CompletionContext, SimpleCompletion
 from IPython.core.display import JSON
 from IPython.core.getipython import get_ipython
@@ -33,6 +34,10 @@ _NOTEBOOK = "adk_nb"
 _MATCHER = "adk_nb"
 _NAMES_TARGET = "adk_nb.names"
 """The target of comms that ask for `known_names`; `editors/jupyterlab/src/extension.js` has it, too."""
+_PAGE = "text/markdown"
+"""The form of help that a page folds; one of HTML is left out by default."""
+_HELP = "_adk_nb_help"
+"""The attribute of a magic's function that has its name."""
 _MAGIC = re.compile(r"%(\w+)")
 
 # Imported when a cell first needs them: %load_ext has to be fast.
@@ -94,7 +99,8 @@ class AdkMagics(Magics):
             return _late("result_of")(output, silent=silent, raises=self.settings.on_error == "raise")
 
         magic.__name__, magic.__doc__ = name, f"See %{name}?"
-        magic.getdoc = lambda: catalog.help_of(name)  # %name? calls it
+        magic.getdoc = lambda: "\n".join(filter(None, catalog.help_of(name)))  # %name? calls it
+        setattr(magic, _HELP, name)
         return no_var_expand(magic)
 
     def _keep_sessions_in(self, address: str) -> None:
@@ -157,6 +163,8 @@ def load_ipython_extension(shell: Any) -> None:
     magics = AdkMagics(shell, settings)
     shell.register_magics(magics)
     hooks.install_line_transformers(shell)
+    if (hooked := _help_hooks(shell)) is not None:
+        hooked.setdefault(_PAGE, _folded_help)
     if completer := getattr(shell, "Completer", None):
         completer.custom_matchers.append(_matcher(magics))
     _formatter(shell).for_type_by_name(*_AGENT_TYPE, lambda agent: _late("mime_bundle")(magics.notebook, agent))
@@ -199,6 +207,8 @@ def unload_ipython_extension(shell: Any) -> None:
     shell.configurables.remove(old.settings)
     old.settings.restore()
     hooks.remove_line_transformers(shell)
+    if (hooked := _help_hooks(shell)) and hooked.get(_PAGE) is _folded_help:
+        del hooked[_PAGE]
     if completer := getattr(shell, "Completer", None):
         matchers = completer.custom_matchers
         matchers[:] = [matcher for matcher in matchers if getattr(matcher, "matcher_identifier", "") != _MATCHER]
@@ -260,6 +270,22 @@ def _matcher(magics: AdkMagics) -> Callable[[CompletionContext], Any]:
     # IPython's decorator context_matcher sets these, and is untyped.
     vars(matcher).update(matcher_api_version=2, matcher_identifier=_MATCHER, matcher_priority=200)
     return matcher
+
+
+def _help_hooks(shell: Any) -> dict[str, Any] | None:
+    """The functions that add forms to what `name?` shows; None before IPython 8.22, which calls them otherwise."""
+    return shell.inspector.mime_hooks if hasattr(oinspect, "InspectorHookData") else None
+
+
+def _folded_help(data: Any) -> str | None:
+    """The help of a magic for a page, with all but its beginning folded; None for anything else."""
+    name = getattr(data.obj, _HELP, None)
+    if name is None:
+        return None
+    first, rest = catalog.help_of(name)
+    summary = "<summary>All arguments and options</summary>"
+    folded = f"\n<details>{summary}\n\n```text\n{rest}```\n\n</details>\n" if rest else ""
+    return f"```text\n{first}```\n{folded}"
 
 
 def _formatter(shell: Any) -> Any:

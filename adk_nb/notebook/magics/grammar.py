@@ -16,8 +16,16 @@ _LIST = re.compile(r"[^\s,]+(?: ?, ?[^\s,]+)+")
 _USAGE = re.compile(r"(?:-(?P<short>\w), )?--(?P<name>[\w-]+)(?:\[=(?P<optional>.+)\]| (?P<value>.+))?")
 
 
+_FIRST_EXAMPLES = 3
+"""Examples at the beginning of the help."""
+
+
 def _never(token: str) -> bool:
     return False
+
+
+def _indented(examples: Sequence[str]) -> list[str]:
+    return [line for example in examples for line in (*("    " + line for line in example.splitlines()), "")]
 
 
 @dataclass(frozen=True)
@@ -269,17 +277,21 @@ class Grammar:
     @property
     def help(self) -> str:
         """The text of `%name?`."""
+        return "\n".join(filter(None, self.help_parts))
+
+    @property
+    def help_parts(self) -> tuple[str, str]:
+        """What everybody needs: the purpose, the form of the line, and a few examples; and the rest."""
+        first, more = self.examples[:_FIRST_EXAMPLES], self.examples[_FIRST_EXAMPLES:]
         rows = [(argument.name, argument.help) for argument in self.arguments]
         rows += [(option.usage, option.help) for option in self.all_options]
         width = max((len(usage) for usage, _ in rows), default=0)
-        lines = [self.purpose, "", f"    {self.usage}", "", "Examples:", ""]
-        for example in self.examples:
-            lines += ["    " + line for line in example.splitlines()] + [""]
-        if rows:
-            lines += ["Arguments and options:", ""] + [f"    {usage:<{width}}  {text}" for usage, text in rows] + [""]
-        if self.twin:
-            lines += [f"In Python: {self.twin}"]
-        return "\n".join(lines).rstrip() + "\n"
+        head = [self.purpose, "", f"    {self.usage}", "", "Examples:", "", *_indented(first)]
+        rest = [f"    {usage:<{width}}  {text}" for usage, text in rows]
+        rest = ["Arguments and options:", "", *rest, ""] if rows else []
+        rest += ["More examples:", "", *_indented(more)] if more else []
+        rest += [f"In Python: {self.twin}"] if self.twin else []
+        return "\n".join(head).rstrip() + "\n", "\n".join(rest).rstrip() + "\n" if rest else ""
 
     def _split_text(self, line: str, mark: str, leads: Callable[[str], bool]) -> tuple[list[str], str, bool]:
         """Split options and the name off the text; return them, the text, and True if it followed `--`."""

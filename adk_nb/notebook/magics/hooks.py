@@ -19,6 +19,7 @@ from adk_nb.concurrency.threads import farewell, repeat
 from adk_nb.errors import closest
 from adk_nb.google_adk import COMMANDS
 from adk_nb.notebook import last_error
+from adk_nb.notebook.magics import catalog
 from adk_nb.notebook.place import can_ask
 from adk_nb.notebook.registry import registry
 from adk_nb.redaction import HIDDEN, hidden, known_secrets, remember_environment
@@ -123,7 +124,10 @@ def _hint_for(error: BaseException, cell: str) -> str:
         return "a cell runs in an event loop; write `await main()`, or type: %config AdkNb.nest_asyncio = True"
     if isinstance(error, UsageError) and (magic := _NO_MAGIC.match(str(error))):
         near = closest(magic[2], registry.magic_names)
-        return f"did you mean {magic[1]}{near}?" if near else ""
+        with suppress(Exception):  # an extension that cannot be used
+            cells = bool(near) and catalog.grammar(near or "").cells
+            return f"did you mean {'%%' if cells else magic[1]}{near}?" if near else ""
+        return f"did you mean {magic[1]}{near}?"
     if isinstance(error, NameError) and (setting := _SETTING.match(cell)):
         return f'put text in quotes; type: %config AdkNb.{setting[1]} = "{setting[2]}"'
     return ""

@@ -199,7 +199,9 @@ def _turns(notebook: Notebook, args: Any, *references: str) -> list[_Turn]:
 def _turn(notebook: Notebook, args: Any) -> _Turn:
     """Return the turn that the line names, or the last."""
     if not args.last:
-        return _turns(notebook, args, args.run or "-1")[0]
+        undone = [turn.undone for turn in turns_of(notebook.sessions.history(args.session))]
+        newest = len(undone) - undone[::-1].index(False) if False in undone else -1  # the last that agents still see
+        return _turns(notebook, args, args.run or str(newest))[0]
     reply = _last_reply(notebook)
     return _Turn(label="the last reply", question=reply.question or "", events=reply.events, trace=reply.trace)
 

@@ -9,9 +9,11 @@ from weakref import WeakKeyDictionary
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb import sync
+from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import InputError
 from adk_nb.evaluation.mapping import TableRun
 from adk_nb.events.tool_confirmation import ToolConfirmation
+from adk_nb.models.offline_llm import OfflineLlm
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
 from adk_nb.notebook.extensions.evaluation.approvals import WaitingList
@@ -22,6 +24,7 @@ from adk_nb.notebook.extensions.evaluation.tables import paused_text
 from adk_nb.notebook.magics import values
 from adk_nb.notebook.magics.grammar import Argument, Grammar, Option
 from adk_nb.notebook.magics.output import Host, text
+from adk_nb.notebook.view.plain_text import one_line
 
 MAP = Grammar(
     "map",
@@ -78,6 +81,8 @@ def map(host: Host, line: str, cell: str | None) -> Any:
     schema = source_named(host, args.schema) if args.schema else None
     name = first or notebook.agent_for_text()[0]
     agent = agent_named(notebook, name)
+    if schema is not None and isinstance(root := root_of(agent), LlmAgent):
+        _refuse_stand_in(root)
     show_model_notice(root_of(agent))
     progress = ProgressLine(host.settings.display)
     run = TableRun(
@@ -96,6 +101,16 @@ def map(host: Host, line: str, cell: str | None) -> Any:
     )
     table = _tables[notebook] = _table(host, name, run, progress)
     return _worked(host, table, run.ask)
+
+
+def _refuse_stand_in(agent: LlmAgent) -> None:
+    """Raise an InputError if the model of an agent fills in no schema, before each row would say so."""
+    model = agent.canonical_model
+    if isinstance(model, OfflineLlm):
+        raise InputError(
+            f"%map --schema: {model.model!r}, the model of {agent.name!r}, is a stand-in that fills in no schema; type "
+            "%key gemini (or openai, anthropic), or name a model in the cell of the agent; nothing was asked"
+        )
 
 
 @dataclass(frozen=True)
@@ -175,7 +190,9 @@ def _open_ends(table: _Table) -> Iterator[str]:
     if progress is None:
         return
     if progress.failed:
-        yield f"{progress.failed} of {progress.total} questions failed: see the column _error"
+        causes = table.run.errors
+        why = one_line(causes[0], 300) if len(causes) == 1 else "see the column _error"
+        yield f"{progress.failed} of {progress.total} questions failed: {why}"
     if progress.is_paused:
         yield f"{paused_text(progress)}; --budget USD goes on"
     elif progress.not_run:

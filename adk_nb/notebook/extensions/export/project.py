@@ -89,7 +89,9 @@ _OF_TARGET = {
 # ---- the files
 
 
-def export(notebook: Notebook, statements: list[Statement], place: str, folder: Path) -> list[str]:
+def export(
+    notebook: Notebook, statements: list[Statement], place: str, folder: Path, *, root: str | None = None
+) -> list[str]:
     """Write the notebook's agents and tools; returns a report, a line each.
 
     Args:
@@ -97,13 +99,14 @@ def export(notebook: Notebook, statements: list[Statement], place: str, folder: 
         statements: The Python of its cells, in the order in which they ran.
         place: A path that ends in `.py`: a script. Any other: the folder of a package.
         folder: Where a relative path starts.
+        root: The root agent. None: the only one that can be it.
 
     Raises:
         InputError: There is no agent or no clear root, something cannot be Python, or the path cannot take an
             export; nothing was written.
         StorageError: A file cannot be written.
     """
-    root = _root(notebook)
+    root = root or _root(notebook, place)
     path = folder / Path(place).expanduser()
     is_script = path.suffix == ".py"
     if not is_script and (
@@ -138,7 +141,7 @@ def export(notebook: Notebook, statements: list[Statement], place: str, folder: 
     ]
 
 
-def _root(notebook: Notebook) -> str:
+def _root(notebook: Notebook, place: str) -> str:
     """The agent that is marked as the root, the only one, or the only one that is under no other."""
     names = notebook.agent_names
     if not names:
@@ -150,7 +153,7 @@ def _root(notebook: Notebook) -> str:
     roots = [name for name in names if name not in members]
     if len(roots) != 1:
         choices = ", ".join(roots or names)
-        raise InputError(f"%export: which agent is the root? add --root to the cell of one of {choices}")
+        raise InputError(f"%export: which agent is the root? type %export {place} NAME, with one of {choices}")
     return roots[0]
 
 
