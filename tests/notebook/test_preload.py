@@ -72,3 +72,41 @@ def test_a_process_that_ends_meanwhile_ends_in_silence(module: str):
     )
 
     assert run(watch + LOAD + "under_way.wait(60)\nprint('end')") == ["end"]
+
+
+WAITS = """
+import importlib.util, threading, types
+shown = threading.Event()
+class Slow:
+    "Holds the import of the runtime until the cell has said that it waits."
+    @staticmethod
+    def find_spec(name, *_):
+        if name == 'google.genai':
+            sys.meta_path.remove(Slow)
+            spec = importlib.util.find_spec(name)
+            run = spec.loader.exec_module
+            spec.loader.exec_module = lambda module: (shown.wait(50), run(module))
+            return spec
+sys.meta_path.insert(0, Slow)
+shell.kernel = types.SimpleNamespace(_allow_stdin=MAY_ASK)
+publish = shell.display_pub.publish
+def watch(data, **options):
+    print('shown', repr(data.get('text/plain')), options.get('update', False))
+    shown.set()
+shell.display_pub.publish = watch
+"""
+CELL = "shell.run_cell('%%tool\\ndef add(x: int) -> int:\\n    \"Adds.\"\\n    return x;')\n"
+
+
+def waits(may_ask: bool) -> str:
+    return LOAD + WAITS.replace("MAY_ASK", str(may_ask))
+
+
+@pytest.mark.slow
+def test_a_cell_that_waits_for_the_runtime_says_so_and_takes_it_back():
+    assert run(waits(True) + CELL)[:2] == ["shown 'loading adk_nb ...' False", "shown '' True"]
+
+
+@pytest.mark.slow
+def test_a_saved_notebook_has_no_word_of_the_wait():
+    assert run(waits(False) + "threading.Timer(1, shown.set).start()\n" + CELL)[0].startswith("Out[")

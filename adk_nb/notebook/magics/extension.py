@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -94,7 +95,9 @@ class AdkMagics(Magics):
         def magic(line: str, cell: str | None = None) -> Any:
             """Run the function of the magic; its traceback is hidden, as errors are about the line."""
             __tracebackhide__ = True
-            output = catalog.function(name)(self, line, cell)
+            with nullcontext() if self.preload.is_over else hooks.LoadingLine(self.settings):
+                function = catalog.function(name)  # imports what it needs
+            output = function(self, line, cell)
             _, silent = without_semicolon(line)
             return _late("result_of")(output, silent=silent, raises=self.settings.on_error == "raise")
 

@@ -6,21 +6,25 @@ import io
 import re
 import shutil
 import sys
+import threading
 import tokenize
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from typing import Any, cast
 
 from IPython.core.error import UsageError
+from IPython.core.getipython import get_ipython
 from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign, TokenTransformBase
+from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
 
-from adk_nb.concurrency.threads import farewell, repeat
+from adk_nb.concurrency.threads import farewell, has_threads, repeat
 from adk_nb.errors import closest
 from adk_nb.google_adk import COMMANDS
 from adk_nb.notebook import last_error
 from adk_nb.notebook.magics import catalog
-from adk_nb.notebook.place import can_ask
+from adk_nb.notebook.place import can_ask, display_mode
 from adk_nb.notebook.registry import registry
 from adk_nb.redaction import HIDDEN, hidden, known_secrets, remember_environment
 
@@ -79,7 +83,13 @@ class Preload:
 
     def __init__(self) -> None:
         self._modules = list(_PRELOADED)
+        self._is_importing = False
         self._cells = 0
+
+    @property
+    def is_over(self) -> bool:
+        """True: nothing is left to import."""
+        return not (self._modules or self._is_importing)
 
     def after_cell(self, _: Any = None) -> None:
         """Continue after a short idle time; IPython's `post_run_cell`."""
@@ -94,9 +104,53 @@ class Preload:
     def _load_next(self, cells: int) -> float | None:
         if cells != self._cells or not self._modules:
             return None
+        self._is_importing = True
         with suppress(Exception):
             importlib.import_module(self._modules.pop(0))
+        self._is_importing = False
         return 0
+
+
+_PATIENCE = 0.5
+"""Seconds that a cell waits in silence for what it needs."""
+_LOADING = "loading adk_nb ..."
+
+
+class LoadingLine:
+    """Within this, a cell that waits for an import says so after a while; the line goes when the import is done."""
+
+    def __init__(self, settings: Any) -> None:
+        """`settings`: an `AdkNb`. A saved notebook gets no line, as it would depend on the machine."""
+        self._in_kernel = getattr(get_ipython(), "kernel", None) is not None
+        is_shown = display_mode(settings.display) not in ("static", "off") if self._in_kernel else sys.stderr.isatty()
+        self._handle: Any = None
+        self._is_over = not (is_shown and has_threads())
+        self._lock = threading.Lock()
+        self._timer = threading.Timer(_PATIENCE, copy_context().run, [self._show])
+        self._timer.daemon = True
+
+    def _show(self) -> None:
+        with self._lock:
+            if self._is_over:
+                return
+            if self._in_kernel:
+                self._handle = display({"text/plain": _LOADING}, raw=True, display_id=True)
+            else:
+                sys.stderr.write(_LOADING)
+                self._handle = sys.stderr
+
+    def __enter__(self) -> None:
+        if not self._is_over:
+            self._timer.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+        with self._lock:
+            self._is_over = True
+            if self._handle is sys.stderr:
+                sys.stderr.write("\r\033[K")
+            elif self._handle is not None:
+                self._handle.update({"text/plain": ""}, raw=True)
 
 
 _COMMAND = re.compile(r"^\s*(?:\w+\s*=\s*)?(?:!{1,2}|%(?:sx|system)\s)\s*adk\s+([a-z_]+)", re.MULTILINE)
