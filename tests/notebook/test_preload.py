@@ -88,7 +88,6 @@ class Slow:
             spec.loader.exec_module = lambda module: (shown.wait(50), run(module))
             return spec
 sys.meta_path.insert(0, Slow)
-shell.kernel = types.SimpleNamespace(_allow_stdin=MAY_ASK)
 publish = shell.display_pub.publish
 def watch(data, **options):
     print('shown', repr(data.get('text/plain')), options.get('update', False))
@@ -99,7 +98,7 @@ CELL = "shell.run_cell('%%tool\\ndef add(x: int) -> int:\\n    \"Adds.\"\\n    r
 
 
 def waits(may_ask: bool) -> str:
-    return LOAD + WAITS.replace("MAY_ASK", str(may_ask))
+    return WAITS + LOAD + f"shell.kernel = types.SimpleNamespace(_allow_stdin={may_ask})\n"
 
 
 @pytest.mark.slow
