@@ -97,15 +97,17 @@ shell.display_pub.publish = watch
 CELL = "shell.run_cell('%%tool\\ndef add(x: int) -> int:\\n    \"Adds.\"\\n    return x;')\n"
 
 
-def waits(may_ask: bool) -> str:
-    return WAITS + LOAD + f"shell.kernel = types.SimpleNamespace(_allow_stdin={may_ask})\n"
+def waits(display: str) -> str:
+    """A shell that looks like a kernel's, and whose first `%%tool` has to wait."""
+    kernel = "shell.kernel = types.SimpleNamespace(_allow_stdin=True)\n"
+    return WAITS + LOAD + kernel + f"shell.run_cell('%config AdkNb.display = \"{display}\"')\n"
 
 
 @pytest.mark.slow
 def test_a_cell_that_waits_for_the_runtime_says_so_and_takes_it_back():
-    assert run(waits(True) + CELL)[:2] == ["shown 'loading adk_nb ...' False", "shown '' True"]
+    assert run(waits("widget") + CELL)[:2] == ["shown 'loading adk_nb ...' False", "shown '' True"]
 
 
 @pytest.mark.slow
 def test_a_saved_notebook_has_no_word_of_the_wait():
-    assert run(waits(False) + "threading.Timer(1, shown.set).start()\n" + CELL)[0].startswith("Out[")
+    assert run(waits("static") + "threading.Timer(1, shown.set).start()\n" + CELL)[0].startswith("Out[")
