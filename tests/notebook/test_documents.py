@@ -103,7 +103,7 @@ def test_every_kind_of_block_is_among_them():
 def test_hostile_text_is_only_text_in_every_block_and_form(payload: str):
     for block in every_block(payload):
         forms = bundle(document(block))
-        added = _ADDED if isinstance(block, Picture | Image | Lines) else {}
+        added = _ADDED if isinstance(block, Picture | Image | Lines | Beside) else {}
 
         assert_harmless(forms["text/html"], also=added, may_have_formulas=True)
         for form in FORMS:
