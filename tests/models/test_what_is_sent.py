@@ -5,8 +5,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-import anthropic
-import openai
 import pytest
 from gemini_server import GeminiServer, Reply, Request
 from google import genai
@@ -16,6 +14,9 @@ from vendors import KEY
 from adk_nb import types
 from adk_nb.errors import AdkNbError
 from adk_nb.models import Claude, Gemini, LlmRequest, OpenAILlm
+from tests.support.late import late
+
+anthropic, openai = late("anthropic"), late("openai")
 
 REFUSED = Reply(b'{"error": {"message": "no"}}', 400, headers={"Connection": "close"})
 PICTURE = types.Blob(data=b"\x89PNG\xff\xfe\xfd>?", mime_type="image/png")
