@@ -89,10 +89,11 @@ class Slow:
             return spec
 sys.meta_path.insert(0, Slow)
 publish = shell.display_pub.publish
-def watch(data, **options):
-    print('shown', repr(data.get('text/plain')), options.get('update', False))
+def watch(data, **_):
+    print('shown', repr(data.get('text/plain')))
     shown.set()
 shell.display_pub.publish = watch
+shell.display_pub.clear_output = lambda wait=False: print('cleared', wait)
 """
 CELL = "shell.run_cell('%%tool\\ndef add(x: int) -> int:\\n    \"Adds.\"\\n    return x;')\n"
 
@@ -105,7 +106,13 @@ def waits(display: str) -> str:
 
 @pytest.mark.slow
 def test_a_cell_that_waits_for_the_runtime_says_so_and_takes_it_back():
-    assert run(waits("widget") + CELL)[:2] == ["shown 'loading adk_nb ...' False", "shown '' True"]
+    assert run(waits("widget") + CELL)[:2] == ["shown 'loading adk_nb ...'", "cleared False"]
+
+
+@pytest.mark.slow
+def test_a_line_that_waits_leaves_what_its_cell_has_shown():
+    cell = "shell.run_cell('1\\n%agents')\n"
+    assert "cleared False" not in run(waits("widget") + "threading.Timer(1, shown.set).start()\n" + cell)
 
 
 @pytest.mark.slow

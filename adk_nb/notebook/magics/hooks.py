@@ -17,7 +17,7 @@ from typing import Any, cast
 from IPython.core.error import UsageError
 from IPython.core.getipython import get_ipython
 from IPython.core.inputtransformer2 import EscapedCommand, MagicAssign, TokenTransformBase
-from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
+from IPython.display import clear_output, display  # pyright: ignore[reportUnknownVariableType]
 
 from adk_nb.concurrency.threads import farewell, has_threads, repeat
 from adk_nb.errors import closest
@@ -119,11 +119,17 @@ _LOADING = "loading adk_nb ..."
 class LoadingLine:
     """Within this, a cell that waits for an import says so after a while; the line goes when the import is done."""
 
-    def __init__(self, settings: Any) -> None:
-        """`settings`: an `AdkNb`. A saved notebook gets no line, as it would depend on the machine."""
+    def __init__(self, settings: Any, *, is_alone: bool) -> None:
+        """A saved notebook gets no line, as it would depend on the machine.
+
+        Args:
+            settings: An `AdkNb`.
+            is_alone: The cell has no other output so far, which would go with the line.
+        """
         self._in_kernel = getattr(get_ipython(), "kernel", None) is not None
-        is_shown = display_mode(settings.display) not in ("static", "off") if self._in_kernel else sys.stderr.isatty()
-        self._handle: Any = None
+        is_watched = is_alone and display_mode(settings.display) not in ("static", "off")
+        is_shown = is_watched if self._in_kernel else sys.stderr.isatty()
+        self._is_standing = False
         self._is_over = not (is_shown and has_threads())
         self._lock = threading.Lock()
         self._timer = threading.Timer(_PATIENCE, copy_context().run, [self._show])
@@ -133,11 +139,11 @@ class LoadingLine:
         with self._lock:
             if self._is_over:
                 return
+            self._is_standing = True
             if self._in_kernel:
-                self._handle = display({"text/plain": _LOADING}, raw=True, display_id=True)
+                display({"text/plain": _LOADING}, raw=True)
             else:
                 sys.stderr.write(_LOADING)
-                self._handle = sys.stderr
 
     def __enter__(self) -> None:
         if not self._is_over:
@@ -147,10 +153,10 @@ class LoadingLine:
         self._timer.cancel()
         with self._lock:
             self._is_over = True
-            if self._handle is sys.stderr:
+            if self._is_standing and self._in_kernel:
+                clear_output()
+            elif self._is_standing:
                 sys.stderr.write("\r\033[K")
-            elif self._handle is not None:
-                self._handle.update({"text/plain": ""}, raw=True)
 
 
 _COMMAND = re.compile(r"^\s*(?:\w+\s*=\s*)?(?:!{1,2}|%(?:sx|system)\s)\s*adk\s+([a-z_]+)", re.MULTILINE)
