@@ -13,8 +13,8 @@ from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.notebook.chat.attachments import attachables
+from adk_nb.notebook.chat.conversation import follow, unfollow
 from adk_nb.notebook.chat.desk import schema_of
-from adk_nb.notebook.chat.followers import follow, unfollow
 from adk_nb.notebook.chat.past import typed_text, unused_name, with_text
 from adk_nb.notebook.chat.reply import Reply, view_of_reply
 from adk_nb.notebook.chat.turn import TurnRunner

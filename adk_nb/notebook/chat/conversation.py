@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, asynccontextmanager, contextmanag
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypedDict, Unpack, cast
+from weakref import WeakKeyDictionary
 
 from adk_nb import sync, types
 from adk_nb.agents.base_agent import BaseAgent
@@ -27,6 +28,7 @@ from adk_nb.notebook.chat import past
 from adk_nb.notebook.chat.interrupts import open_message
 from adk_nb.notebook.chat.past import Rewound
 from adk_nb.notebook.chat.reply import Reply
+from adk_nb.notebook.view.answers import Status
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runners import Runner, current_session
@@ -462,3 +464,56 @@ def resume_commands(magic: str) -> tuple[str, str]:
         return "chat.resume()", "chat.drop()"
     options = magic.removeprefix("%confirm")
     return f"%session resume{options}", f"%session drop{options}"
+
+
+class Follower(Protocol):
+    """Is told of the turns of a session, on the event loop of all runs."""
+
+    @property
+    def view(self) -> object:
+        """Its own view; it is not told of turns that are shown there."""
+        ...
+
+    @property
+    def cell(self) -> str:
+        """The id of its cell; empty if it is unknown. The cell, run again, has another follower."""
+        ...
+
+    def turn_begins(self, place: str, session: Session | None, stop: Callable[[], None]) -> None:
+        """A turn begins. `place`: of its view; `session`: before it; `stop`: stops it."""
+        ...
+
+    def turn_event(self, event: Event) -> None:
+        """An event of it, partial or complete."""
+        ...
+
+    def turn_ends(self, status: Status, error: str | None) -> None:
+        """It has ended, or pauses."""
+        ...
+
+
+_followers: WeakKeyDictionary[Any, dict[tuple[str, ...], list[Follower]]] = WeakKeyDictionary()
+"""By the service of the sessions, then by app, user and session: whichever cell, box or click begins a turn."""
+
+
+def followers_of(conversation: Conversation, view: object) -> list[Follower]:
+    """The followers of a session, without that of `view`."""
+    known = _followers.get(conversation.service, {}).get(tuple(conversation.key.values()), [])
+    return [follower for follower in known if follower.view is not view]
+
+
+def follow(conversation: Conversation, follower: Follower) -> None:
+    """Tell the follower of the turns of this session from now on, and of no other one."""
+    earlier = [one for known in _followers.values() for each in known.values() for one in each]
+    for other in earlier:
+        if other is follower or (follower.cell and other.cell == follower.cell):
+            unfollow(other)
+    _followers.setdefault(conversation.service, {}).setdefault(tuple(conversation.key.values()), []).append(follower)
+
+
+def unfollow(follower: Follower) -> None:
+    """Tell the follower of nothing any more."""
+    for sessions in _followers.values():
+        for known in sessions.values():
+            if follower in known:
+                known.remove(follower)

@@ -17,7 +17,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_response import on_progress, on_wait
 from adk_nb.notebook import settings
 from adk_nb.notebook.chat import interrupts
-from adk_nb.notebook.chat.conversation import Conversation, typed_change
+from adk_nb.notebook.chat.conversation import Conversation, Follower, followers_of, typed_change
 from adk_nb.notebook.chat.desk import Desk, schema_of
 from adk_nb.notebook.chat.error_hints import (
     location_suffix,
@@ -27,7 +27,6 @@ from adk_nb.notebook.chat.error_hints import (
     shorten_traceback,
     undo_hint,
 )
-from adk_nb.notebook.chat.followers import Follower, followers_of
 from adk_nb.notebook.chat.past import typed_text
 from adk_nb.notebook.chat.reply import Answerable, Reply, view_of_reply
 from adk_nb.notebook.chat.turn_options import RelayedRequest, TurnOptions, notice_of, unused_tools_note
