@@ -41,10 +41,11 @@ def test_one_click_answers_the_approvals_of_all_runs(lab: Lab):
 
     press(page, 2, "Approve")
     says(page, 2, "2 of 2 cases passed")
+    assert "blocking call" not in page.text(2)
     page.run_cell(3)
     assert page.text(3) == "[1, 2]"
     page.run_cell(4)
-    says(page, 4, "1 tool call")
+    says(page, 4, "used pay")
     page.screenshot("evaluation-run")
 
 

@@ -273,7 +273,8 @@ def display_data(host: Host, evaluation: Evaluation) -> dict[str, str]:
 def agent_named(notebook: Notebook, name: str) -> Any:
     """The agent or app with that name, with its tools as they are defined now."""
     value = notebook.variables.get(name)
-    agent = notebook.chat(name).agent  # rebuilt if a tool or member has changed
+    # Rebuilt if a tool or member has changed. With a session: this is called on the event loop, which reads none.
+    agent = notebook.chat(name, notebook.sessions.current).agent
     return value if isinstance(value, App) else agent
 
 
