@@ -10,7 +10,6 @@ turn, at most, in the call that held it least.
 import argparse
 import asyncio
 import json
-import os
 import subprocess
 import sys
 import time
@@ -146,7 +145,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=7)
     options = parser.parse_args()
     command = [sys.executable, "-c", "from benchmarks.wire import serve; serve()"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ) as server:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}"
         try:

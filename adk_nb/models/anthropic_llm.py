@@ -250,9 +250,9 @@ class Claude(HttpSdkLlm):
 
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
         """Send the request; yield the events of a stream, or the message."""
-        client, types_ = await self._client(), self._package().types
+        client, sdk = await self._client(), self._package().types
         answer = await self._post(
-            client, "/v1/messages", payload, types_.Message, types_.RawMessageStreamEvent, stream=stream
+            client, "/v1/messages", payload, sdk.Message, sdk.RawMessageStreamEvent, stream=stream
         )
         if not stream:
             yield answer

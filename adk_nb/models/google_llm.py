@@ -27,7 +27,13 @@ from adk_nb.models.base_llm import LlmCapabilities
 from adk_nb.models.connections import PerLoop, tls, transport_of_page
 from adk_nb.models.default_model import uses_vertex
 from adk_nb.models.google_live import GoogleConnection, LiveSession, WithoutRedirects, live_errors, live_settings
-from adk_nb.models.google_requests import Caches, ContextCache, past_conversion, prepare_contents, with_json_schema
+from adk_nb.models.google_requests import (
+    Caches,
+    ContextCache,
+    prepare_contents,
+    with_contents_as_json,
+    with_json_schema,
+)
 from adk_nb.models.http_address import redacted_excerpt, redirect_hint
 from adk_nb.models.llm_request import LlmRequest
 from adk_nb.models.llm_response import LlmResponse
@@ -122,7 +128,7 @@ class Gemini(VendorLlm):
     async def chunks(self, payload: Payload, /, *, stream: bool) -> AsyncGenerator[Any, None]:
         """Send the request; yield the chunks of a stream, or the response."""
         models: Any = (await self._client(payload["model"])).aio.models
-        sent = past_conversion(payload, self._options)
+        sent = with_contents_as_json(payload, self._options)
         if not stream:
             yield await models.generate_content(**sent)
             return

@@ -75,7 +75,7 @@ _CONTENTS = TypeAdapter(list[types.Content])
 _IN_EXTRA_BODY = [types.Content(role="user", parts=[types.Part(text="see extra_body")])]
 
 
-def past_conversion(payload: Payload, options: types.HttpOptions) -> Payload:
+def with_contents_as_json(payload: Payload, options: types.HttpOptions) -> Payload:
     """`payload` with its contents as JSON in `extra_body`, which google-genai sends in place of what it converts.
 
     It walks and converts each part several times, which takes seconds in long conversations (`benchmarks/wire.py`).

@@ -342,10 +342,8 @@ class Notebook(Names):
         Raises:
             AgentNotFoundError, ToolNotFoundError: The agent or a tool of it is not defined.
         """
-        self._prepare(name)
-        value = self.variables.get(name)
+        agent, value = self.agent_now(name), self.variables.get(name)
         source = value if isinstance(value, App | Runner) else None
-        agent = self.agent(name)
         if fresh:
             session = self.sessions.start_fresh(session, self.speaker_of(name))
         if isinstance(source, Runner):
@@ -360,6 +358,11 @@ class Notebook(Names):
             chat.agent = agent
         turn_runner(chat).show = show
         return chat
+
+    def agent_now(self, name: str) -> BaseAgent:
+        """As `agent`, built anew if a tool or a member of it has changed. Reads no session."""
+        self._prepare(name)
+        return self.agent(name)
 
     def _new_chat(self, name: str, session: str, source: App | Runner | None) -> Chat:
         def on_reply(reply: Reply) -> None:

@@ -164,8 +164,9 @@ class SessionStore:
         """
         if self.shared or self._is_free:
             return self.current
-        is_taken = MAIN in self._of_agent.values() or bool(self.speakers(MAIN))
-        return self.where_spoken(agent) or (agent if is_taken else MAIN)
+        if spoken := self.where_spoken(agent):
+            return spoken
+        return agent if MAIN in self._of_agent.values() or self.speakers(MAIN) else MAIN
 
     def where_spoken(self, agent: str) -> str | None:
         """The session in which an agent goes on; None: it has spoken neither in one of its name nor in `main`."""

@@ -273,8 +273,7 @@ def display_data(host: Host, evaluation: Evaluation) -> dict[str, str]:
 def agent_named(notebook: Notebook, name: str) -> Any:
     """The agent or app with that name, with its tools as they are defined now."""
     value = notebook.variables.get(name)
-    # Rebuilt if a tool or member has changed. With a session: this is called on the event loop, which reads none.
-    agent = notebook.chat(name, notebook.sessions.current).agent
+    agent = notebook.agent_now(name)
     return value if isinstance(value, App) else agent
 
 
