@@ -6,10 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import comm
 import pytest
 from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
+from wire import Pages, Wire
 
 from adk_nb.models.default_model import MODEL_VARIABLE
 from adk_nb.notebook.magics.extension import unload_ipython_extension
@@ -85,3 +87,18 @@ def shell(bare: Shell) -> Shell:
     """A shell with the magics."""
     bare.cell("%load_ext adk_nb")
     return bare
+
+
+@pytest.fixture
+def pages(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Pages:
+    """A notebook that is shown in a page."""
+    views = Pages()
+
+    def connected(**kwargs: Any) -> Wire:
+        views.put(view := Wire(**kwargs))
+        return view
+
+    monkeypatch.setattr(comm, "create_comm", connected)
+    monkeypatch.setattr(shell.ip, "kernel", object(), raising=False)
+    shell.cell("%config AdkNb.display = 'widget'")
+    return views

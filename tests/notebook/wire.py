@@ -1,5 +1,6 @@
 """A comm that leads to no page: what a view sends is kept, and a test says what a page would."""
 
+import queue
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -49,3 +50,19 @@ class Wire(BaseComm):
     def text(self, row_id: str) -> str:
         ops = [op for batch in self.batches for op in batch["ops"]]
         return "".join(op["s"] for op in ops if op["op"] == "text" and op["id"] == row_id)
+
+
+class Pages(queue.Queue[Wire]):
+    """The views of a notebook that is shown in a page, in their order."""
+
+    def next(self) -> Wire:
+        while True:
+            page = self.get(timeout=WAIT)
+            if page.snapshots:  # a layout has none
+                return page
+
+
+def told(wire: Wire, op: str, **fields: Any) -> list[dict[str, Any]]:
+    """The rows or cards that the page was told of and that have these fields."""
+    lines = [item[op] for batch in wire.batches for item in batch["ops"] if op in item]
+    return [line for line in lines if fields.items() <= line.items()]

@@ -31,11 +31,14 @@ from adk_nb.notebook.cells.templates import Location, Template, parse
 from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.chat.conversation import InNotebook
 from adk_nb.notebook.chat.reply import Reply
+from adk_nb.notebook.chat.turn import TurnRunner
 from adk_nb.notebook.registry import resolve
 from adk_nb.notebook.view.display import Mode
 from adk_nb.notebook.view.plain_text import quoted
+from adk_nb.notebook.view.run_view import RunView
 from adk_nb.runners import DEBUG_SESSION, DEBUG_USER, Runner
 from adk_nb.runtime.history import History
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.runtime.trace import Traces
 from adk_nb.tools.fingerprint import fingerprint
 from adk_nb.tools.function_tool import FunctionTool
@@ -78,6 +81,8 @@ class Notebook(Names):
         self.earlier = EarlierTools()
         self._members: dict[str, list[Any]] = {}
         """Agent -> its members as they were when it was built."""
+        self._card_views: dict[str, dict[str, tuple[RunView, ...]]] = {}
+        """Session -> id of an interrupt -> the views that have its card."""
         self._chats: dict[tuple[str, str], tuple[App | Runner | None, Chat]] = {}
         """Name and session -> the chat, and the app or runner of the variable it was built for."""
 
@@ -324,6 +329,7 @@ class Notebook(Names):
     def keep_sessions_in(self, address: str, folder: Path) -> list[str]:
         """As `SessionStore.move_to`; chats of the sessions begin anew."""
         report = self.sessions.move_to(address, folder)
+        self._card_views = {}
         self._chats = {key: entry for key, entry in self._chats.items() if isinstance(entry[0], Runner)}
         return report
 
@@ -390,11 +396,21 @@ class Notebook(Names):
                 versions=self.earlier,
                 newest=lambda: self.variables.get(name),
                 metadata=lambda: run_metadata(name, self.digest_of(name), self.versions_of(name)),
+                views=self._card_views.setdefault(session, {}),
+                runner_of=lambda interrupt: self._runner_of(interrupt, session),
                 on_reply=on_reply,
             )
         runner = turn_runner(chat)
         runner.conversation.notebook, runner.traces = in_notebook, self.traces
         return chat
+
+    def _runner_of(self, interrupt: Interrupt, session: str) -> TurnRunner | None:
+        """The runner of the chat in a session that takes the answer to an interrupt; without a lock, on any thread."""
+        entries = tuple(self._chats.items())
+        chats = [chat for (_, id), (source, chat) in entries if id == session and not isinstance(source, Runner)]
+        runners = [turn_runner(chat) for chat in chats]
+        paused = [runner for runner in runners if runner.desk.is_paused_at(interrupt.id)]
+        return next(iter([*paused, *(runner for runner in runners if runner.desk.can_answer(interrupt))]), None)
 
     def chats_in(self, session: str) -> list[Chat]:
         """The chats in one of the notebook's sessions."""

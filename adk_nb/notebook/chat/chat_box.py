@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from adk_nb import sync
+from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
@@ -25,6 +26,7 @@ from adk_nb.notebook.view.chat_box_view import BoxAsks, ChatBoxView
 from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.interrupt_text import call_of
 from adk_nb.notebook.view.run_view import TurnInfo
+from adk_nb.runtime.interrupts import Interrupt
 from adk_nb.sessions.session import Session
 
 logger = logging.getLogger(__name__)
@@ -85,7 +87,10 @@ class ChatBox:
         self.one_at_a_time = asyncio.Lock()
         """Held during a turn that the box shows."""
         agent = runner.conversation.agent
-        self.shown = ChatBoxView(agent, session, notice_of(agent), schema_of, height=height, asks=self._asks())
+        self.shown = ChatBoxView(agent, session, notice_of(agent), self._schema_of, height=height, asks=self._asks())
+
+    def _schema_of(self, agent: BaseAgent, interrupt: Interrupt) -> dict[str, Any] | None:
+        return schema_of(agent, interrupt) or self._runner.desk.schema_of_card(interrupt)
 
     def _asks(self) -> BoxAsks:
         def started(work: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., None]:

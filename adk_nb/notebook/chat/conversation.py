@@ -6,7 +6,7 @@ import threading
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping, MutableMapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypedDict, Unpack, cast
 from weakref import WeakKeyDictionary
 
@@ -30,6 +30,7 @@ from adk_nb.notebook.chat.past import Rewound
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.notebook.view.answers import Status
 from adk_nb.notebook.view.plain_text import one_line
+from adk_nb.notebook.view.run_view import RunView
 from adk_nb.plugins.plugin_manager import PluginManager
 from adk_nb.runners import Runner, current_session
 from adk_nb.runtime.history import History, history_of
@@ -84,6 +85,10 @@ class Versions(Protocol):
         ...
 
 
+def _no_runner(_: Interrupt) -> None:
+    return None
+
+
 @dataclass(frozen=True, kw_only=True)
 class InNotebook:
     """What a notebook knows of a chat that its magics reach; the defaults are for a chat that only Python has."""
@@ -95,6 +100,10 @@ class InNotebook:
     versions: Versions | None = None
     newest: Callable[[], Any] = lambda: None
     """Returns the agent as it is defined now. Anything else than an agent: it is the one of the conversation."""
+    views: dict[str, tuple[RunView, ...]] = field(default_factory=dict[str, tuple[RunView, ...]])
+    """Id of an interrupt -> the views that have its card; one for all chats of the session."""
+    runner_of: Callable[[Interrupt], Any] = _no_runner
+    """Returns the `TurnRunner` of the chat of this session that takes the answer. None: it is this one."""
     on_reply: Callable[[Reply], None] | None = None
     """Called with the reply of each turn, also of one that a click on a card resumed."""
 
@@ -248,7 +257,7 @@ class Conversation:
         """The same agent, in another session of the user."""
         other = Conversation(self.runner, session_id=session_id, user_id=self.user_id)
         other.agent, other.sticky = self.agent, self.sticky
-        other.notebook = replace(self.notebook, magic=str)
+        other.notebook = replace(self.notebook, magic=str, views={}, runner_of=_no_runner)
         return other
 
     async def last_interrupted_run(self, *, edited: bool = True) -> tuple[Run, Session]:

@@ -54,8 +54,10 @@ class Desk:
         self.conversation = conversation
         self._paused: dict[str, _Paused] = {}
         """By the id of an interrupt, of a call, or of a graph's node."""
-        self._views: dict[str, tuple[RunView, ...]] = {}
-        """Id of an interrupt -> the views that have its card."""
+
+    @property
+    def _views(self) -> dict[str, tuple[RunView, ...]]:
+        return self.conversation.notebook.views
 
     async def interrupts(self) -> list[Interrupt]:
         """The open interrupts of the session, of every kind, by number."""
@@ -262,11 +264,16 @@ class Desk:
         """Ids of the interrupts that have cards in other views, and not in `view`."""
         return {key for key, views in self._views.items() if view not in views}
 
-    def wait_in(self, view: RunView, open_: Iterable[Interrupt]) -> None:
-        """Note all interrupts that are open after a turn in `view`."""
-        self._views = {
-            interrupt.id: self._views.get(interrupt.id) or (view,) for interrupt in open_ if interrupt.has_card
-        }
+    def wait_in(self, view: RunView, open_: Sequence[Interrupt]) -> None:
+        """Note all interrupts that are open after a turn in `view`, and the cards of them that it shows."""
+        with_cards = {interrupt.id for interrupt in open_ if interrupt.has_card}
+        for key in self._views.keys() - with_cards:
+            del self._views[key]
+        for key in with_cards:
+            views = self._views.get(key, ())
+            if not views or view.shows_card(key):
+                self._views[key] = tuple(dict.fromkeys((*views, view)))
+        self.mark_changed([interrupt for interrupt in open_ if view.shows_card(interrupt.id)])
 
     def answered(self, verdicts: Mapping[str, Verdict], view: RunView) -> list[RunView]:
         """Note that interrupts were answered in `view`, and mark their cards in other views; returns these."""
@@ -291,19 +298,35 @@ class Desk:
     def close(self) -> None:
         """Close all views, and forget what is paused."""
         views = dict.fromkeys(view for views in self._views.values() for view in views)
-        self._views, self._paused = {}, {}
+        self._views.clear()
+        self._paused = {}
         self.close_answered(views)
 
+    def can_answer(self, interrupt: Interrupt) -> bool:
+        """True: the answer to it reaches an agent of this chat."""
+        return self.agent_of(interrupt.id).find_agent(interrupt.recipient) is not None
+
+    def is_own(self, interrupt: Interrupt) -> bool:
+        """True: of all chats of the session, the agents of this one get the answer."""
+        runner = self.conversation.notebook.runner_of(interrupt)
+        return runner is None or runner.desk is self
+
     def is_on_card(self, interrupt: Interrupt) -> bool:
-        """True: it is answered on a card in this chat; of approvals, those of its own agents alone."""
+        """True: it is answered on a card in this chat; of approvals, those of the agents of the session's chats."""
         if interrupt.kind != "approval":
             return interrupt.has_card
-        return self.agent_of(interrupt.id).find_agent(interrupt.recipient) is not None
+        return self.can_answer(interrupt) or self.conversation.notebook.runner_of(interrupt) is not None
 
     def schemas(self, open_: Iterable[Interrupt]) -> dict[str, dict[str, Any] | None]:
         """Id of an approval -> the JSON schema of the arguments of its call."""
         approvals = [interrupt for interrupt in open_ if interrupt.kind == "approval"]
-        return {interrupt.id: schema_of(self.agent_of(interrupt.id), interrupt) for interrupt in approvals}
+        return {interrupt.id: self.schema_of_card(interrupt) for interrupt in approvals}
+
+    def schema_of_card(self, interrupt: Interrupt) -> dict[str, Any] | None:
+        """As `schema_of`, of the agent that gets the answer, in whichever chat of the session it is."""
+        runner = self.conversation.notebook.runner_of(interrupt)
+        desk: Desk = runner.desk if runner else self
+        return schema_of(desk.agent_of(interrupt.id), interrupt)
 
     async def draw(self, keys: Collection[str], view: RunView, clicks: Clicks, refused: Refused | None = None) -> bool:
         """Draw in `view`, too, the cards of open interrupts; returns False if it cannot show cards.
@@ -322,7 +345,8 @@ class Desk:
         requests = bundle(document(*told, *list_blocks(listed, magic, self.schemas(listed), open_, redefined)))
         turn = TurnInfo(magic=magic, open_interrupts=lambda: open_)
         view.show_open_cards(keys, session, clicks, turn, requests, refused)
-        self._views |= {key: tuple(dict.fromkeys((*self._views.get(key, ()), view))) for key in keys}
+        for key in keys:
+            self._views[key] = tuple(dict.fromkeys((*self._views.get(key, ()), view)))
         self.mark_changed(listed)
         return True
 
@@ -336,7 +360,7 @@ class Desk:
         versions = self.conversation.notebook.versions
         with self.conversation.history() as history:
             for interrupt in interrupts:
-                if interrupt.kind != "approval":
+                if interrupt.kind != "approval" or not self.is_own(interrupt):
                     continue
                 is_changed = bool(self.redefined([interrupt], history))
                 fields: dict[str, Any]

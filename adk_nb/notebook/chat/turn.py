@@ -120,6 +120,8 @@ class TurnRunner:
         agent = turn.on(self.conversation.agent)
 
         def schema(interrupt: Interrupt) -> dict[str, Any] | None:
+            if not self.desk.is_own(interrupt):
+                return self.desk.schema_of_card(interrupt)
             return schema_of(turn.on(self.conversation.agent), interrupt)
 
         return show_run(agent, question, notice_of(agent), schema, turn.show or self.show)
@@ -196,10 +198,10 @@ class TurnRunner:
             await self._until_idle()
             async with self.conversation.newest_history() as history:
                 open_ = [one for one in history.interrupts() if one.kind in interrupts.BLOCKING] if refuses else []
-            if open_:
-                refusal = ToolConfirmation(confirmed=False, reason=_INSTEAD)
-                answers = {one.id: refusal if one.is_approval else None for one in open_}
-                reply = await self._answer(answers, view, TurnInfo(), by=_A_CLICK)
+            refusal = ToolConfirmation(confirmed=False, reason=_INSTEAD)
+            answers = {one.id: refusal if one.is_approval else None for one in open_}
+            for runner, of_runner in (await self._by_runner(answers)).items():
+                reply = await runner._answer(of_runner, view, TurnInfo(), by=_A_CLICK)
                 if reply.status in ("cancelled", "error"):
                     raise InputError(f"not sent: the agent was told of it, and that turn ended with {reply.status}")
             await self.send(text, turn, view.for_retry(lambda: self.view_of(text, turn)))
@@ -372,7 +374,7 @@ class TurnRunner:
             magic=conversation.notebook.magic(),
             max_cost_usd=self.max_cost or settings.now.max_cost_usd,
             open_interrupts=lambda: conversation.open_after([*before, *view.events]),
-            cards_elsewhere=desk.elsewhere(view),
+            cards_elsewhere=desk.elsewhere(view) & turn.verdicts.keys(),
         )
         view.begin(session, self.clicks_on(view), info)
         self._followers = followers_of(conversation, view)
@@ -539,6 +541,7 @@ class TurnRunner:
             answered=lambda key, value, *, as_asked=False: view.resume_in_cell(
                 lambda: self._answer_from_click(key, value, view, as_asked=as_asked)
             ),
+            approved=lambda keys: view.resume_in_cell(lambda: self._approve_from_click(keys, view)),
             write=lambda key, text: cast(None, sync.start(self._write(key, text, view))),
             retry=lambda key: view.resume_in_cell(lambda: self._take_back(key, view, is_retry=True)),
             drop=lambda key: view.resume_in_cell(lambda: self._take_back(key, view, is_retry=False)),
@@ -546,19 +549,40 @@ class TurnRunner:
         )
 
     async def _answer_from_click(self, key: str, value: Any, view: RunView, *, as_asked: bool) -> None:
+        for runner, values in (await self._by_runner({key: value})).items():
+            await runner._answer_clicked(values, view, as_asked=as_asked)
+
+    async def _approve_from_click(self, keys: Collection[str], view: RunView) -> None:
+        """Approve calls together: those of an agent resume its run once."""
+        for runner, values in (await self._by_runner(dict.fromkeys(keys, True))).items():
+            await runner._answer_clicked(values, view, as_asked=False)
+
+    async def _by_runner(self, answers: Mapping[str, Any]) -> "dict[TurnRunner, dict[str, Any]]":
+        """Answers, by the id of the interrupt, for each chat of this session whose agents get them."""
+        by_id = {interrupt.id: interrupt for interrupt in await self.desk.interrupts()}
+        found: dict[TurnRunner, dict[str, Any]] = {}
+        for key, answer in answers.items():
+            interrupt = by_id.get(key)
+            runner = (interrupt and self.conversation.notebook.runner_of(interrupt)) or self
+            found.setdefault(runner, {})[key] = answer
+        return found
+
+    async def _answer_clicked(self, values: Mapping[str, Any], view: RunView, *, as_asked: bool) -> None:
         try:
             if self._live:
-                await self._answer_live({key: value}, view)
+                await self._answer_live(values, view)
                 return
             await self._until_idle()
-            await self._answer({key: value}, view, TurnInfo(), by=_A_CLICK, as_asked=as_asked)
+            await self._answer(values, view, TurnInfo(), by=_A_CLICK, as_asked=as_asked)
         except InputError as error:
             open_ = await self.desk.interrupts()
-            if any(interrupt.id == key for interrupt in open_):
-                view.reopen_card(key, str(error))
-                self.desk.mark_changed(open_)  # a file of a skill changes without a cell
-            else:  # another view or kernel has answered it
-                view.mark_stale(key)
+            still_open = {interrupt.id for interrupt in open_}
+            for key in values:
+                if key in still_open:
+                    view.reopen_card(key, str(error))
+                else:  # another view or kernel has answered it
+                    view.mark_stale(key)
+            self.desk.mark_changed(open_)  # a file of a skill changes without a cell
 
     async def _take_back(self, key: str, failed: RunView, *, is_retry: bool) -> None:
         """Undo the turn that failed, unless there is a newer one, and send its message again on a retry."""

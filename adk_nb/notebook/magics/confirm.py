@@ -96,17 +96,22 @@ def confirm(host: Host, line: str, cell: str | None) -> Any:
     args = CONFIRM.parse(f"{match['session'] or ''} {match['silent']}" if match and value else line, cell)
     if args.value:
         raise InputError(f"%confirm: unexpected {args.value!r}: {CONFIRM.surplus_hint}; see %confirm?")
-    return _Confirm(host.notebook, args, host.settings.display).run(value)
+    return _Confirm(host.notebook, args, host.settings.display, args.session).run(value)
+
+
+def list_open(notebook: Notebook, session: str | None, show: Mode) -> Output | None:
+    """Show the open interrupts of a session, as `%confirm` without an answer does."""
+    return _Confirm(notebook, CONFIRM.parse("", None), show, session).show_open()
 
 
 class _Confirm:
     """A line of `%confirm`, with the open interrupts of its session."""
 
-    def __init__(self, notebook: Notebook, args: Any, show: Mode) -> None:
+    def __init__(self, notebook: Notebook, args: Any, show: Mode, session: str | None) -> None:
         self._notebook = notebook
         self._args = args
         self._show: Mode = show
-        self._session: str = args.session or _session_to_answer(notebook)
+        self._session: str = session or _session_to_answer(notebook)
         self._history = notebook.sessions.history(self._session)
         self._open = self._history.interrupts(kinds=ALL)
         self._magic = notebook.confirm_magic(self._session)
@@ -124,7 +129,7 @@ class _Confirm:
         if not choices and (args.edit or args.payload or args.reason or args.all or args.id):
             raise InputError("%confirm: the decision is missing; add --yes or --no")
         if not choices:
-            return self._list()
+            return self.show_open()
         self._check_options()
         edits, payload = values.pairs(args.edit, "%confirm --edit"), values.pairs(args.payload, "%confirm --payload")
         approvals = self._approvals
@@ -295,7 +300,7 @@ class _Confirm:
 
     # ---- the list
 
-    def _list(self) -> Output | None:
+    def show_open(self) -> Output | None:
         """Draw cards of the open interrupts whose agents are defined, and list what to type for the others."""
         if not self._open:
             return text(self._none_open("%trace shows what happened"))

@@ -10,6 +10,7 @@ from adk_nb.notebook.cells.session_store import events_label, name_of
 from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.chat.conversation import edited_notice, short_interrupted_notice
 from adk_nb.notebook.chat.past import Rewound, event_at, is_number, oldest_to_undo
+from adk_nb.notebook.magics.confirm import list_open
 from adk_nb.notebook.magics.grammar import SESSION_OPTION, Argument, Grammar, Option, unknown_choice
 from adk_nb.notebook.magics.output import Host, Output, table, text
 from adk_nb.notebook.view.plain_text import quoted
@@ -95,6 +96,9 @@ def session(host: Host, line: str, cell: str | None) -> Any:
 
 
 def _resume(notebook: Notebook, args: Any) -> Any:
+    session = notebook.sessions.find(args.session)
+    if session and not notebook.sessions.interrupted_runs(session) and history_of(session).interrupts():
+        return list_open(notebook, args.session, args.show)  # it was not interrupted: it waits for the user
     run, session = _last_interrupted(notebook, args)
     history = notebook.sessions.history(name_of(session))
     addressed = agent_of_run(run.id, history)

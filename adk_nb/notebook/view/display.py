@@ -410,6 +410,10 @@ class LiveRun(RunView):
         self._offer_to_send()
         self._pause("cancelled", "undone")
 
+    def shows_card(self, key: str) -> bool:
+        """Return True once it was drawn."""
+        return key in self._cards
+
     def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
         """Push the fields, if the card is in this view."""
         if key in self._cards:
@@ -468,6 +472,8 @@ class LiveRun(RunView):
                 clicks.write(message["key"], message["text"])
             elif kind == "rerun":
                 clicks.rerun(message["event"])
+            elif kind == "approve":
+                clicks.approved(message["ids"])
             elif message["id"] == UNSENT:
                 if refused := self._refused:
                     self._place.note = ""

@@ -53,6 +53,8 @@ class Clicks:
 
     stop: Callable[[], None]
     answered: "AnswerHandler"
+    approved: Callable[[Collection[str]], None] = lambda keys: None
+    """Approve the calls of these cards together, as they were asked for."""
     write: Callable[[str, str | None], None] = lambda key, text: None
     """Set a key of the state to a typed value, JSON or else text; None deletes the key."""
     rerun: Callable[[str], None] = lambda event_id: None
@@ -90,7 +92,7 @@ class TurnInfo:
     open_interrupts: Callable[[], list[Interrupt]] = list
     """Returns the open interrupts of the session."""
     cards_elsewhere: Collection[str] = ()
-    """Ids of interrupts with cards in other views."""
+    """Ids of the interrupts that the turn answers, and whose cards are in other views."""
     answers_approvals: bool = False
     """True: a policy answers approvals, so the run resumes at once."""
     is_background: bool = False
@@ -230,6 +232,10 @@ class RunView:
 
     def interrupts_undone(self, keys: Collection[str]) -> None:
         """The interrupts of these ids were undone."""
+
+    def shows_card(self, key: str) -> bool:
+        """True if the card of the interrupt `key` is in this view."""
+        return False
 
     def patch_card(self, key: str, fields: Mapping[str, Any]) -> None:
         """Change fields of the card of the interrupt `key`."""

@@ -341,8 +341,9 @@ class LiveView(anywidget.AnyWidget):
         Args:
             listener: Called on any thread, where prints and displays are lost, so it should only schedule work. It
                 gets `{"kind": "answer", "id", "value"}`, once per card however often it is clicked (see `answer_of`),
-                `{"kind": "stop"}`, what `request_of` returns, or, in a chat box, `{"kind": "ask", "text",
-                "attach"}` (names of files and variables).
+                `{"kind": "stop"}`, `{"kind": "approve", "ids"}` of cards that are approved together, what
+                `request_of` returns, or, in a chat box, `{"kind": "ask", "text", "attach"}` (names of files and
+                variables).
         """
         self._listeners.append(listener)
 
@@ -416,6 +417,8 @@ class LiveView(anywidget.AnyWidget):
             self._notify({"kind": "stop"})
         elif kind == "answer":
             self._answer(message)
+        elif kind == "approve" and isinstance(ids := message.get("ids"), list):
+            self._approve([str(key) for key in cast(list[Any], ids)])
         elif kind == "page":
             # From a page, and thus from any script in it: only `True` counts.
             set_page(keeps_out=message.get("stays") is True)
@@ -452,6 +455,23 @@ class LiveView(anywidget.AnyWidget):
             self.push({"op": "card", "card": {"id": answer["id"], **outcome}})
             self.flush()
         self._notify(answer)
+
+    def _approve(self, keys: list[str]) -> None:
+        """Approve several cards together, each as it was asked for; none if one of them cannot be by now."""
+        with self._sending:
+            self.flush()
+            cards = [self._state.cards.get(key) for key in dict.fromkeys(keys)]
+            answered = [
+                answer_of(card, {"decision": "approve"})
+                for card in cards
+                if card and card_is_open(card) and card["kind"] == "approval" and not (card["changed"] or card["alike"])
+            ]
+            if len(answered) != len(cards):
+                return
+            for answer, outcome in filter(None, answered):
+                self.push({"op": "card", "card": {"id": answer["id"], **outcome}})
+            self.flush()
+        self._notify({"kind": "approve", "ids": keys})
 
     def _notify(self, message: Json) -> None:
         # A copy: a listener may add another one.
