@@ -12,9 +12,6 @@ import httpx
 import pytest
 from a2a.client import Client, ClientConfig, ClientFactory
 from a2a.client.card_resolver import A2ACardResolver
-from a2a.server.agent_execution import AgentExecutor, RequestContext
-from a2a.server.events import EventQueue
-from a2a.server.tasks import InMemoryPushNotificationConfigStore
 from a2a.types import (
     AgentCard,
     APIKeySecurityScheme,
@@ -52,8 +49,11 @@ from adk_nb.runtime.interrupts import answer
 from adk_nb.sessions import SqliteSessionService
 from adk_nb.tools import FunctionTool, request_input
 from tests.a2a.loopback import LoopbackServer, served
+from tests.support.late import late
 from tests.support.polling import SECONDS
 from tests.support.talk import requests
+
+execution, tasks = late("a2a.server.agent_execution"), late("a2a.server.tasks")
 
 DONE, WAITS = TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_INPUT_REQUIRED
 FAILED, STOPPED = TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED
@@ -625,17 +625,17 @@ def test_what_the_author_opens_lives_as_long_as_the_application():
 
 
 def test_an_executor_of_the_author_answers_in_place_of_the_runner():
-    class Echo(AgentExecutor):
+    class Echo(execution.AgentExecutor):
         def __init__(self, runner: Runner) -> None:
             self.name = runner.agent.name
 
-        async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
+        async def execute(self, context: Any, event_queue: Any) -> None:
             text = f"{self.name} heard {context.get_user_input()}"
             await event_queue.enqueue_event(
                 Message(message_id=clock.new_id(), role=Role.ROLE_AGENT, parts=[Part(text=text)])
             )
 
-        async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
+        async def cancel(self, context: Any, event_queue: Any) -> None:
             raise NotImplementedError
 
     async def ask(talker: Talker) -> None:
@@ -684,7 +684,7 @@ def test_news_of_a_task_is_sent_to_the_address_that_the_client_names():
                 pass
 
     listener = Starlette(routes=[Route("/", hear, methods=["POST"])])
-    store = InMemoryPushNotificationConfigStore()
+    store = tasks.InMemoryPushNotificationConfigStore()
     with (
         served(lambda _: listener) as ear,
         served(lambda port: to_a2a(planner("Hello."), port=port, push_config_store=store)) as server,
@@ -699,7 +699,7 @@ def test_a_server_for_others_sends_no_news_to_this_machine():
     server = A2aServer(
         InMemoryRunner(agent=planner("Hello.")),
         "https://agents.example/",
-        push_config_store=InMemoryPushNotificationConfigStore(),
+        push_config_store=tasks.InMemoryPushNotificationConfigStore(),
     )
     request = {"id": "1", "url": "http://127.0.0.1:9/", "taskId": "t"}
 

@@ -13,14 +13,12 @@ from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.extensions.serving.served_runs import NotebookRunner
 from adk_nb.runners import InMemoryRunner
-from adk_nb.serving.agent_service import AgentService
-from adk_nb.serving.app import app_of
 from adk_nb.serving.server import bound_socket
 from tests.serving.conftest import TOKEN
 from tests.support.late import late
 from tests.support.polling import eventually
 
-serving = late("adk_nb.serving")
+serving, agent_service, app = late("adk_nb.serving"), late("adk_nb.serving.agent_service"), late("adk_nb.serving.app")
 
 
 @tool(confirm=True)
@@ -50,8 +48,8 @@ def paying() -> Iterator[tuple[Notebook, RemoteA2aAgent]]:
     model = ScriptedLlm(call("pay", to="Anna", amount=250), "Anna has it.")
     notebook = Notebook({"clerk": Agent(name="clerk", model=model, tools=[pay])})
     runner = NotebookRunner(notebook, "clerk", shows_runs=False)
-    service = AgentService(runner, "clerk", runner.traces, runner.waiting())
-    server = serving.Server(lambda url: app_of(service, TOKEN, url), bound_socket(0))
+    service = agent_service.AgentService(runner, "clerk", runner.traces, runner.waiting())
+    server = serving.Server(lambda url: app.app_of(service, TOKEN, url), bound_socket(0))
     server.start()
     try:
         yield notebook, RemoteA2aAgent(name="remote", agent_card=f"{server.url}/a2a/clerk", token=TOKEN)
