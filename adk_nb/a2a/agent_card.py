@@ -1,10 +1,13 @@
 """The agent card: what a served agent says about itself, and reading the cards of others."""
 
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter, ValidationError
 
 from adk_nb.a2a.http_client import translated_errors
 from adk_nb.a2a.protocol import BINDINGS, CARD_PATH, EXTRA, JSONRPC, OLD_CARD_PATH, VERSIONS, a2a_types
@@ -17,6 +20,8 @@ from adk_nb.tools.base_toolset import BaseToolset
 
 BEARER = "bearer"
 """Name of the card's security scheme."""
+logger = logging.getLogger(__name__)
+_SECURITY = TypeAdapter(list[dict[str, list[str]]])
 
 
 def build_card(
@@ -26,6 +31,7 @@ def build_card(
     has_token: bool = False,
     sends_news: bool = False,
     security_schemes: Mapping[str, Any] | None = None,
+    default_skill_security: list[dict[str, list[str]]] | None = None,
 ) -> Any:
     """The card of an agent: name, description, a skill for itself, for each of its tools, and for those under it.
 
@@ -35,9 +41,12 @@ def build_card(
         has_token: Calls need a bearer token.
         sends_news: News of a task is sent to an address that a client names.
         security_schemes: More of them, by name.
+        default_skill_security: Which of the schemes, with which scopes, the skills need: any one of these. A tool says
+            so for itself in `custom_metadata["security"]`.
 
     Raises:
-        ConfigurationError: A security scheme is none of a2a-sdk's.
+        ConfigurationError: A security scheme is none of a2a-sdk's, or `default_skill_security` names one that is not
+            in the card.
     """
     a2a = a2a_types()
     card = a2a.AgentCard(
@@ -51,7 +60,6 @@ def build_card(
         capabilities=a2a.AgentCapabilities(streaming=True, push_notifications=sends_news),
         default_input_modes=["text/plain", "application/json", "*/*"],
         default_output_modes=["text/plain", "application/json", "*/*"],
-        skills=list(_skills(agent, "")),
     )
     for name, scheme in (security_schemes or {}).items():
         if not isinstance(scheme, a2a.SecurityScheme):
@@ -63,15 +71,20 @@ def build_card(
         card.security_schemes[BEARER].http_auth_security_scheme.scheme = BEARER
         # protobuf: an empty list of scopes exists only once it is set in its parent.
         card.security_requirements.add().schemes[BEARER].SetInParent()
+    card.skills.extend(
+        _skills(agent, "", _requirements(default_skill_security or [], card, "default_skill_security"), card)
+    )
     return card
 
 
-def _skills(agent: Any, prefix: str) -> Iterator[Any]:
-    own = a2a_types().AgentSkill(
+def _skills(agent: Any, prefix: str, security: list[Any], card: Any) -> Iterator[Any]:
+    a2a = a2a_types()
+    own = a2a.AgentSkill(
         id=f"{prefix}{agent.name}",
         name=agent.name,
         description=without_known(agent.description or f"The agent {agent.name}"),
         tags=["agent"],
+        security_requirements=security,
     )
     yield own
     for tool in getattr(agent, "tools", None) or ():
@@ -81,9 +94,41 @@ def _skills(agent: Any, prefix: str) -> Iterator[Any]:
             continue
         text = getattr(tool, "description", None) or getattr(tool, "__doc__", None) or ""
         description = without_known(text.strip().partition("\n\n")[0] or name)
-        yield a2a_types().AgentSkill(id=f"{own.id}.{name}", name=name, description=description, tags=["tool"])
+        needs, metadata = security, cast(dict[str, Any], getattr(tool, "custom_metadata", None) or {})
+        if "security" in metadata:
+            try:
+                needs = _requirements(metadata["security"], card, f"custom_metadata['security'] of the tool {name!r}")
+            except ConfigurationError as error:
+                logger.warning("%s. In the card it needs what all skills need.", error)
+        yield a2a.AgentSkill(
+            id=f"{own.id}.{name}", name=name, description=description, tags=["tool"], security_requirements=needs
+        )
     for member in getattr(agent, "sub_agents", ()):
-        yield from _skills(member, f"{own.id}.")
+        yield from _skills(member, f"{own.id}.", security, card)
+
+
+def _requirements(security: Any, card: Any, where: str) -> list[Any]:
+    """What is needed, as the card has it.
+
+    Raises:
+        ConfigurationError: It has another shape, or names a scheme that the card does not have.
+    """
+    try:
+        needs = _SECURITY.validate_python(security, strict=True)
+    except ValidationError:
+        raise ConfigurationError(
+            f"{where} is {security!r}; write a list of schemes with their scopes: [{{'oauth2': ['agent.read']}}]"
+        ) from None
+    if unknown := sorted({name for need in needs for name in need} - {*card.security_schemes}):
+        raise ConfigurationError(
+            f"{where} names {unknown[0]!r}, which the card does not have; add security_schemes="
+            f"{{{unknown[0]!r}: SecurityScheme(...)}}"
+        )
+    a2a = a2a_types()
+    return [
+        a2a.SecurityRequirement(schemes={name: a2a.StringList(list=scopes) for name, scopes in need.items()})
+        for need in needs
+    ]
 
 
 def load_card(source: Any) -> Any:

@@ -40,6 +40,7 @@ class A2aServer:
         task_store: Any = None,
         push_config_store: Any = None,
         security_schemes: Mapping[str, Any] | None = None,
+        default_skill_security: list[dict[str, list[str]]] | None = None,
     ) -> None:
         """Make the routes; nothing is served yet.
 
@@ -55,6 +56,8 @@ class A2aServer:
                 news of a task is sent there. Addresses of this machine and its network are refused, unless `url` is
                 one of this machine itself. None: no news is sent.
             security_schemes: Name -> SecurityScheme of a2a-sdk, for the card. Only `token` is checked.
+            default_skill_security: Which of them the skills in the card need, as `[{"oauth2": ["agent.read"]}]`; a tool
+                says so for itself in `custom_metadata["security"]`.
         """
         if not url.endswith("/"):
             raise ConfigurationError(f"the url of an A2A server ends with a slash; write url={url + '/'!r}")
@@ -63,9 +66,12 @@ class A2aServer:
         self._own_card = load_card(agent_card) if agent_card is not None else None
         self._token = token
         self._news = _News(push_config_store, url) if push_config_store is not None else None
-        self._security_schemes = dict(security_schemes or {})
-        if self._own_card is not None and security_schemes:
-            raise ConfigurationError("security_schemes are for a card that is made here; write them into agent_card")
+        self._security: dict[str, Any] = {
+            "security_schemes": dict(security_schemes or {}), "default_skill_security": default_skill_security
+        }  # fmt: skip
+        for name, value in self._security.items():
+            if self._own_card is not None and value:
+                raise ConfigurationError(f"{name} is for a card that is made here; write it into agent_card")
         # a2a-sdk logs every malformed request with a traceback, which without a handler would be written to stderr.
         if not (sdk_logger := logging.getLogger("a2a")).handlers:
             sdk_logger.addHandler(logging.NullHandler())
@@ -94,7 +100,7 @@ class A2aServer:
             self.url,
             has_token=self._token is not None,
             sends_news=self._news is not None,
-            security_schemes=self._security_schemes,
+            **self._security,
         )
 
     async def aclose(self) -> None:

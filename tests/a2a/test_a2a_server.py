@@ -665,6 +665,52 @@ def test_security_schemes_that_would_not_be_in_the_card_are_refused(options: dic
         to_a2a(planner(), security_schemes={"key": "X-Key"}, **options)
 
 
+def test_each_skill_in_a_card_says_what_it_needs_and_a_tool_says_so_for_itself(caplog: pytest.LogCaptureFixture):
+    free, paid, wrong = FunctionTool(look), FunctionTool(Path.exists), FunctionTool(clock.now)
+    wrong.custom_metadata = {"security": "high"}
+    free.custom_metadata, paid.custom_metadata = {"security": []}, {"security": [{"oauth2": ["pay"]}, {"key": []}]}
+    agent = planner(tools=[free, paid, wrong, clock.new_id], sub_agents=[LlmAgent(name="guide", model=ScriptedLlm())])
+    schemes = {"key": SecurityScheme(), "oauth2": SecurityScheme()}
+    server = A2aServer(
+        InMemoryRunner(agent=agent),
+        "http://127.0.0.1:9/",
+        security_schemes=schemes,
+        default_skill_security=[{"oauth2": ["agent.read"]}],
+    )
+
+    needs = {
+        skill.id: [
+            {name: list(scopes.list) for name, scopes in need.schemes.items()} for need in skill.security_requirements
+        ]
+        for skill in server.card().skills
+    }
+
+    read = [{"oauth2": ["agent.read"]}]
+    assert needs == {
+        "planner": read,
+        "planner.look": [],
+        "planner.exists": [{"oauth2": ["pay"]}, {"key": []}],
+        "planner.now": read,
+        "planner.new_id": read,
+        "planner.guide": read,
+    }
+    assert "of the tool 'now' is 'high'" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("security", "options", "said"),
+    [
+        ([{"oauth2": ["agent.read"]}], {}, "names 'oauth2'.*security_schemes="),
+        ({"oauth2": ["agent.read"]}, {}, "default_skill_security is"),
+        ([{"oauth2": []}], {"agent_card": AgentCard(name="mine")}, "into agent_card"),
+    ],
+    ids=["no such scheme", "shape", "card"],
+)
+def test_what_a_skill_needs_has_to_be_in_the_card(security: Any, options: dict[str, Any], said: str):
+    with pytest.raises(ConfigurationError, match=said):
+        to_a2a(planner(), default_skill_security=security, **options)
+
+
 def test_news_of_a_task_is_sent_to_the_address_that_the_client_names():
     news: list[Any] = []
     arrived = threading.Event()

@@ -28,6 +28,7 @@ def to_a2a(
     task_store: Any = None,
     push_config_store: Any = None,
     security_schemes: Mapping[str, Any] | None = None,
+    default_skill_security: list[dict[str, list[str]]] | None = None,
 ) -> Any:
     """An agent, or a graph, as a Starlette application, for `uvicorn.run(to_a2a(agent, port=8001), port=8001)`.
 
@@ -48,6 +49,7 @@ def to_a2a(
         task_store: A TaskStore of a2a-sdk. None: tasks are kept in memory.
         push_config_store: As of A2aServer: keeps the addresses to which clients want news of a task.
         security_schemes: As of A2aServer: schemes for the card.
+        default_skill_security: As of A2aServer: which of them the skills in the card need.
 
     Raises:
         ConfigurationError: `agent` is not an agent, or `agent_card` not a card.
@@ -69,6 +71,7 @@ def to_a2a(
         task_store=task_store,
         push_config_store=push_config_store,
         security_schemes=security_schemes,
+        default_skill_security=default_skill_security,
     )
 
     @asynccontextmanager
