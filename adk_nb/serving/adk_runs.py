@@ -132,7 +132,7 @@ class AdkRuns:
         body = await parsed(request, RunBody)
         check_app(self._service, body.app_name or self._service.name)
         refuse_reserved(body.custom_metadata or {}, "the run")
-        if not await self._service.session(body.user_id, body.session_id):
+        if not await self._service.has_session(body.user_id, body.session_id):
             raise HTTPException(404, f"Session not found: {body.session_id}")
         return Call(
             user_id=body.user_id,

@@ -28,7 +28,7 @@ from adk_nb.runtime.history import RESTORED, SENT_BY
 from adk_nb.runtime.live_request_queue import LiveRequest, LiveRequestQueue
 from adk_nb.runtime.run_config import RunConfig, StreamingMode
 from adk_nb.runtime.trace import Trace, Traces
-from adk_nb.sessions.base_session_service import BaseSessionService, refuse_control, strip_id
+from adk_nb.sessions.base_session_service import BaseSessionService, GetSessionConfig, refuse_control, strip_id
 from adk_nb.sessions.in_memory_session_service import InMemorySessionService
 from adk_nb.sessions.session import Session
 from adk_nb.wire import copy_model
@@ -124,6 +124,11 @@ class AgentService:
         """The caller's copy of a session; None if there is none."""
         return await self.runner.session_service.get_session(**self.key(user_id, session_id))
 
+    async def has_session(self, user_id: str, session_id: str) -> bool:
+        """True if there is the session. Its events are not loaded."""
+        no_events = GetSessionConfig(num_recent_events=0)
+        return bool(await self.runner.session_service.get_session(**self.key(user_id, session_id), config=no_events))
+
     async def say(self, call: Call, request: LiveRequest) -> None:
         """Put what a client says into its live conversation.
 
@@ -147,7 +152,7 @@ class AgentService:
         Closing this stops the run: it stores an event that closes its open calls, and ends in the background.
         Raises as `Runner.run_async`, before the first event if nothing was stored.
         """
-        if call.creates_session and not await self.session(call.user_id, call.session_id):
+        if call.creates_session and not await self.has_session(call.user_id, call.session_id):
             await self.runner.session_service.create_session(**self.key(call.user_id, call.session_id))
         stop = asyncio.Event()
         feed: asyncio.Queue[Event | None] = asyncio.Queue()
