@@ -155,7 +155,7 @@ async def blocking(
     Args:
         fn: It sees this task's context variables, and changes its own copy.
         thread: Run it in a worker thread, beside others and out of Ctrl-C's reach.
-        threads: Size of the pool, which all callers with the same number share. None: 32.
+        threads: Size of the pool, which all callers with the same number share. None: 128.
         on_abandon: Called with the future outcome if this is cancelled while `fn` runs.
         keeps_result: If this is cancelled with UNLESS_DONE and `fn` has ended, return its result or raise its error.
 

@@ -149,7 +149,7 @@ HEARTBEAT_SECONDS = 0.2
 """Longest sleep of a wait, to notice a Ctrl-C that does not wake it (Windows, `interrupt_main`)."""
 EXIT_SECONDS = 1.0
 """How long the exit of the process waits for cancelled work."""
-MAX_WORKERS = 32
+MAX_WORKERS = 128
 MAX_REPLACED = 96
 """Most threads of a pool that are replaced while abandoned functions occupy them."""
 

@@ -11,9 +11,9 @@ from adk_nb.agents.run_config import ToolThreadPoolConfig
 from adk_nb.errors import LlmCallsLimitExceededError
 from adk_nb.events import Event
 from adk_nb.models.scripted_llm import ScriptedLlm, call
-from adk_nb.tools import BaseTool, ToolContext
+from adk_nb.tools import BaseTool, FunctionTool, ToolContext
 from tests.support.each import each
-from tests.support.polling import SECONDS
+from tests.support.polling import SECONDS, patience
 from tests.support.talk import Talk, summaries
 from tests.support.transcripts import result_line
 
@@ -211,6 +211,17 @@ def test_parallel_calls_run_side_by_side_and_are_answered_in_call_order():
     assert len(events) == 3 and sorted(ended) == ["a", "b", "c"]
     calls = [call.id for call in events[0].get_function_calls()]
     assert [response.id for response in events[1].get_function_responses()] == calls and len(set(calls)) == 3
+
+
+def test_a_hundred_calls_in_threads_run_side_by_side():
+    meet = threading.Barrier(100, timeout=patience(30))
+
+    def wait() -> int:
+        return meet.wait()
+
+    agent = talk([call("wait") for _ in range(100)], "done", tools=[FunctionTool(wait, thread=True)])
+
+    assert sorted(result["result"] for result in results(agent.say())) == list(range(100))
 
 
 def test_one_failing_call_does_not_touch_the_others():
