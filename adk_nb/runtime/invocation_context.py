@@ -206,6 +206,8 @@ class InvocationShared:
     """Mutable data shared by all agents of one invocation."""
 
     llm_calls: int = 0
+    askers: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
+    """Name and branch of each agent that has asked a model."""
     cost_usd: float | None = None
     """Known cost of the model calls, US dollars. None: not tracked, as `RunConfig.max_cost_usd` is not set."""
     transfers: int = 0
@@ -416,7 +418,10 @@ class InvocationContext:
         shared = self.shared.outermost
         # Runs of agent tools count on the outermost run: the limit is one for all of them.
         shared.llm_calls = count = shared.llm_calls + 1
+        shared.askers.add((self.agent.name, self.branch))
         limit = self.run_config.max_llm_calls
+        if limit < count and self.run_config.frees_first_llm_calls:
+            count -= len(shared.askers) - 1
         if 0 < limit < count:
             raise LlmCallsLimitExceededError(
                 f"Max number of llm calls limit of `{limit}` exceeded: agent {self.agent.name!r} asked its model more "

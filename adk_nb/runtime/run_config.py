@@ -61,7 +61,8 @@ class RunConfig(SettingsModel):
 
     streaming_mode: StreamingMode = StreamingMode.NONE
     max_llm_calls: int = Field(default_factory=_max_llm_calls_from_environment)
-    """Model calls in one invocation, all agents together. 0 or less: no limit."""
+    """Model calls in one invocation, all agents together. 0 or less: no limit. By default 500, and the first call of a
+    further agent, or for a further item of a list, does not count: a graph of many agents ends by itself."""
     max_cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """US dollars, by the price table of genai-prices (`pip install genai-prices`): at this cost the run calls no
     model again and ends with a MAX_COST event. Models without a known price are not limited, with a log message; nor
@@ -140,6 +141,11 @@ class RunConfig(SettingsModel):
     @classmethod
     def _check_custom_metadata(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
         return None if value is None else plain_json(value, "custom_metadata of a run")
+
+    @property
+    def frees_first_llm_calls(self) -> bool:
+        """True: nobody has set `max_llm_calls`."""
+        return "max_llm_calls" not in self.model_fields_set and "ADK_MAX_LLM_CALLS" not in os.environ
 
     @property
     def streams(self) -> bool:

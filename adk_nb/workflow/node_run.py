@@ -101,6 +101,11 @@ class NodeRun:
         return bool(self.interrupt_ids)
 
     @property
+    def repeats(self) -> bool:
+        """True: its node ran before, and not for another item of the same list, whose `run_id` is a number."""
+        return self.number > 1 and not (self.run_id or "").isdigit()
+
+    @property
     def reruns_node(self) -> bool:
         """True: after an answer the node runs again. False: the answer is its output."""
         again = self.node.rerun_on_resume or isinstance(self.node, AgentNode)

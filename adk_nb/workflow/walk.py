@@ -48,7 +48,7 @@ class WalkedWorkflow(RunnableAgent, Protocol):
 
     @property
     def max_steps(self) -> int:
-        """Maximum number of node runs in one walk."""
+        """Maximum number of repeated node runs in one walk."""
         ...
 
     @property
@@ -85,7 +85,7 @@ class Walk:
         self._branches: dict[str, list[str | None]] = {}
         """Join -> branches of the ended nodes before it."""
         self._inner = InnerRuns(workflow.adopt, self._run)
-        self._steps = 0
+        self._repeats = 0
         self.outputs: dict[str, Any] = {}
         """Node -> output, of the nodes that nothing follows."""
 
@@ -158,9 +158,9 @@ class Walk:
                     if run.inner_counts:
                         self._inner.forget(run)
                     self._start_followers(run)
-                if self._steps > max_steps:
+                if self._repeats > max_steps:
                     raise WorkflowConfigurationError(
-                        f"workflow {self._name!r} ran {self._steps} nodes without reaching its end; "
+                        f"workflow {self._name!r} repeated nodes {self._repeats} times without reaching its end; "
                         "check the routes of its cycles, or raise Workflow(max_steps=...)"
                     )
                 if is_resumable:
@@ -243,7 +243,7 @@ class Walk:
             run.outer_schema = None if self._workflow.allow_multiple_outputs else self._workflow.output_schema
 
     def _run(self, run: NodeRun, ctx: InvocationContext) -> None:
-        self._steps += 1
+        self._repeats += run.repeats
         key = run.path if run.caller else run.key
         self._runs[key] = run
 

@@ -48,7 +48,8 @@ class Workflow(BaseAgent):
     max_concurrency: int | None = Field(default=None, ge=1)
     """Maximum number of nodes that run at a time. None: no limit."""
     max_steps: int = Field(default=1000, ge=1)
-    """Maximum number of node runs in one run of the workflow."""
+    """How often nodes may run again in one run of the workflow, all together. The first run of a node and the items of
+    a list, which end by themselves, do not count."""
     allow_multiple_outputs: bool = False
     """Several nodes that nothing follows may have an output; the workflow's output is a dict of them, by name. False:
     that is an error."""

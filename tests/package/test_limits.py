@@ -5,7 +5,7 @@ from typing import cast
 import pytest
 from inline_snapshot import snapshot
 
-from adk_nb.agents import LlmAgent, RunConfig
+from adk_nb.agents import LlmAgent, RunConfig, SequentialAgent
 from adk_nb.agents.invocation_context import LlmCallsLimitExceededError
 from adk_nb.errors import ConfigurationError
 from adk_nb.models import ScriptedLlm, call
@@ -115,3 +115,33 @@ def test_an_agent_may_ask_16_times_unless_told_otherwise():
 def test_a_limit_that_lets_nothing_through_is_refused(limit: int):
     with pytest.raises(ConfigurationError, match="max_iterations"):
         LlmAgent(name="guide", max_iterations=limit)
+
+
+def agents(count: int) -> SequentialAgent:
+    return SequentialAgent(
+        name="all", sub_agents=[LlmAgent(name=f"agent_{at}", model=ScriptedLlm("done")) for at in range(count)]
+    )
+
+
+def test_by_default_many_agents_may_ask_once_each(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("ADK_MAX_LLM_CALLS", raising=False)
+
+    assert len(Talk(agents(510)).say()) == 510
+
+
+def test_a_limit_that_is_set_counts_each_call(monkeypatch: pytest.MonkeyPatch):
+    limited = Talk(agents(4))
+    limited.say(config=RunConfig(max_llm_calls=3))
+    monkeypatch.setenv("ADK_MAX_LLM_CALLS", "3")
+    limited_by_environment = Talk(agents(4))
+    limited_by_environment.say()
+
+    assert "agent_3" in str(limited.error) and "agent_3" in str(limited_by_environment.error)
+
+
+def test_by_default_one_agent_may_ask_500_times(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("ADK_MAX_LLM_CALLS", raising=False)
+    talk = restless(501, max_iterations=None)
+    talk.say()
+
+    assert isinstance(talk.error, LlmCallsLimitExceededError) and asked(talk) == 500

@@ -371,6 +371,35 @@ def test_a_circle_without_end_is_ended() -> None:
     assert "max_steps" in str(talk.error)
 
 
+def test_a_graph_of_any_size_and_a_list_of_any_length_end_by_themselves() -> None:
+    def numbers(node_input: str) -> list[int]:
+        return list(range(1_100))
+
+    @node(parallel_worker=True)
+    def double(node_input: int) -> int:
+        return 2 * node_input
+
+    def pass_on(node_input: list[int]) -> int:
+        return sum(node_input)
+
+    chain = [node(pass_on if at == 0 else lambda node_input: node_input + 1, name=f"n{at}") for at in range(1_100)]
+    talk = Talk(Workflow(name="wf", edges=[(START, numbers, double, *chain)]))
+
+    assert talk.say("q")[-1].output == 2 * sum(range(1_100)) + 1_099
+
+
+def test_a_node_that_runs_another_without_end_is_ended() -> None:
+    def inner() -> None: ...
+
+    async def loop(ctx: Context) -> None:
+        while True:
+            await ctx.run_node(inner)
+
+    talk = Talk(Workflow(name="wf", edges=[(START, node(loop, rerun_on_resume=True))], max_steps=20))
+    talk.say("q")
+    assert "max_steps" in str(talk.error)
+
+
 def test_an_agent_gets_a_value_as_json() -> None:
     agent = step("x", "X")
     run(gives({"v": 1}), agent)
