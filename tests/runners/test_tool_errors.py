@@ -216,10 +216,12 @@ def test_parallel_calls_run_side_by_side_and_are_answered_in_call_order():
 def test_a_hundred_calls_in_threads_run_side_by_side():
     meet = threading.Barrier(100, timeout=patience(30))
 
-    def wait() -> int:
+    def wait(number: int) -> int:
         return meet.wait()
 
-    agent = talk([call("wait") for _ in range(100)], "done", tools=[FunctionTool(wait, thread=True)])
+    agent = talk(
+        [call("wait", number=number) for number in range(100)], "done", tools=[FunctionTool(wait, thread=True)]
+    )
 
     assert sorted(result["result"] for result in results(agent.say())) == list(range(100))
 
