@@ -20,8 +20,8 @@ BENCH ?=
 ARGS ?=
 QUICK = not (kernel or browser or live or kernel_all or browser_all or peers or servers or backends or real_server or binder or long or faults or lite or docs or editors)
 # The rooms that nearly every change reaches; the others are in make test.
-ESSENTIAL = agents apps artifacts auth documented events flow ground memory models notebook package planners plugins \
-	runners runtime sessions skills tools workflow
+ESSENTIAL = agents apps artifacts auth command_line documented events flow ground memory models notebook package planners \
+	plugins runners runtime sessions skills tools workflow
 # A file at a time in each of one more workers than processors: tests/support/tiers.py.
 SIDE_BY_SIDE = -n auto --maxprocesses=4 --dist loadfile
 # Node.js is the machine's, or else that of a package that the style checks bring.
