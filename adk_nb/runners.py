@@ -7,7 +7,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any, Self
 
-from adk_nb import sync, workflow
+from adk_nb import runtime, sync, workflow
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.agents.tree import close_toolsets, version_of
 from adk_nb.apps.app import App, resolve_runner_arguments
@@ -22,7 +22,6 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.memory.in_memory_memory_service import InMemoryMemoryService
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.plugins.plugin_manager import PluginManager
-from adk_nb.runtime import debug_view
 from adk_nb.runtime.cancellation import RunHandle, Stop
 from adk_nb.runtime.debug_output import event_lines
 from adk_nb.runtime.first_event import (
@@ -467,7 +466,7 @@ class Runner:
             await self.session_service.create_session(app_name=self.app_name, **session_key)
         events: list[Event] = []
         messages = [user_messages] if isinstance(user_messages, str) else user_messages
-        view = None if quiet or run_config else debug_view.registered
+        view = None if quiet or run_config else runtime.debug_view
         if view and (run := view(self, messages, user_id, session_id)):
             return await run
         for message in messages:

@@ -11,7 +11,7 @@ from adk_nb.notebook.view.display import Mode, in_a_kernel
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.plugins.base_plugin import BasePlugin
 from adk_nb.runners import Runner
-from adk_nb.runtime.debug_view import DebugView
+from adk_nb.runtime import DebugView
 from adk_nb.runtime.invocation_context import InvocationContext
 
 _MAX_ERROR = 500

@@ -19,6 +19,7 @@ from IPython.core.getipython import get_ipython
 from IPython.core.magic import Magics, magics_class, no_var_expand
 
 import adk_nb
+from adk_nb import runtime
 from adk_nb.errors import UserError
 from adk_nb.lazy import late
 from adk_nb.notebook.magics import catalog, hooks
@@ -26,7 +27,6 @@ from adk_nb.notebook.magics.config import FILE_PREFIX, AdkNb
 from adk_nb.notebook.magics.grammar import without_semicolon
 from adk_nb.notebook.place import display_mode, folder_of
 from adk_nb.notebook.registry import Extension, registry
-from adk_nb.runtime import debug_view
 
 _AGENT_TYPE = ("adk_nb.agents.base_agent", "BaseAgent")
 """Agents display their drawing; registered by name, so that nothing is imported for it."""
@@ -176,7 +176,7 @@ def load_ipython_extension(shell: Any) -> None:
     registry.on_register = magics.add
     hooks.install_traceback_filter(shell)
     hooks.install_farewell(shell)
-    debug_view.registered = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
+    runtime.debug_view = lambda *run: _late("debug_view")(lambda: settings.display)(*run)
     for event, callback in magics.events:
         shell.events.register(event, callback)
     if comm := _comm():
@@ -220,7 +220,7 @@ def unload_ipython_extension(shell: Any) -> None:
         _formatter(shell).pop(shown_type, None)
     hooks.remove_traceback_filter(shell)
     hooks.remove_farewell(shell)
-    debug_view.registered = None
+    runtime.debug_view = None
     if comm := _comm():
         comm.get_comm_manager().targets.pop(_NAMES_TARGET, None)  # not there if comm was imported later
     old.preload.pause()
