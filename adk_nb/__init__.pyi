@@ -8,6 +8,7 @@ from adk_nb.events.event import Event as Event
 from adk_nb.google_adk import stand_in_for_google_adk as stand_in_for_google_adk
 from adk_nb.notebook.chat.chat import Chat as Chat
 from adk_nb.notebook.chat.reply import Reply as Reply
+from adk_nb.notebook.extensions.notebook_tools.toolset import NotebookToolset as NotebookToolset
 from adk_nb.runners import InMemoryRunner as InMemoryRunner
 from adk_nb.runners import Runner as Runner
 from adk_nb.runtime.context import Context as Context

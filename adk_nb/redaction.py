@@ -103,7 +103,7 @@ def remember_named(values: Mapping[str, Any] | None) -> None:
         if isinstance(value, bytes):
             value = value.decode("latin-1")
         if isinstance(value, str):
-            if _is_secret_name(name) or name.lower() in _SECRET_PARAMETERS or _looks_random(value):
+            if is_secret_name(name) or name.lower() in _SECRET_PARAMETERS or _looks_random(value):
                 remember(value, *_SEPARATORS.split(value))  # `Bearer ...`, `name=...; name=...`
             remember_url(value)
 
@@ -116,7 +116,7 @@ def remember_url(url: str | None) -> None:
         parts = urlsplit(url)
         remember(parts.password, unquote(parts.password or ""))
         for name, value in parse_qsl(parts.query):
-            remember(value if _is_secret_name(name) or name.lower() in _SECRET_PARAMETERS else None)
+            remember(value if is_secret_name(name) or name.lower() in _SECRET_PARAMETERS else None)
     except ValueError:  # not a URL
         return
 
@@ -160,7 +160,8 @@ def _spellings(secret: str) -> Iterator[str]:
 
 
 @lru_cache(maxsize=4_096)
-def _is_secret_name(name: str) -> bool:
+def is_secret_name(name: str) -> bool:
+    """True for the name of a variable, header or parameter whose value is a secret, as `API_KEY`."""
     return _SECRET_NAME.fullmatch(name) is not None
 
 
@@ -185,7 +186,7 @@ def remember_environment() -> None:
     for name, value in os.environ.items():
         if "://" in value:
             remember_url(value)
-        elif _is_secret_name(name) and not re.match(r"[~./]|[A-Za-z]:\\", value):  # the path of a key file is no secret
+        elif is_secret_name(name) and not re.match(r"[~./]|[A-Za-z]:\\", value):  # the path of a key file is no secret
             remember(value)
 
 

@@ -26,7 +26,7 @@ Reference = Any
 
 GROUP = "adk_nb.extensions"
 """The entry-point group of packages with an extension."""
-BUILT_IN = ("evaluation", "recording", "serving", "keys", "export", "skills", "toolsets", "telemetry")
+BUILT_IN = ("evaluation", "recording", "serving", "keys", "export", "skills", "toolsets", "notebook_tools", "telemetry")
 """Folders of `adk_nb/notebook/extensions`, in the order of the page of magics."""
 CORE_MAGICS = (
     "agent", "workflow", "tool", "chat", "agents", "tools", "state", "session", "trace", "rewind", "confirm", "doctor",

@@ -29,8 +29,8 @@ CLOUD = {
 # module -> its names; the same object under each path. Counted in google/adk-docs, and our own beside.
 PATHS: dict[str, str] = {
     "adk_nb": (
-        "Agent App Chat Context Event InMemoryRunner LlmAgent Reply RunConfig Runner StreamingMode Workflow run "
-        "stand_in_for_google_adk tool types"
+        "Agent App Chat Context Event InMemoryRunner LlmAgent NotebookToolset Reply RunConfig Runner StreamingMode "
+        "Workflow run stand_in_for_google_adk tool types"
     ),
     "adk_nb.a2a": "A2aServer RemoteA2aAgent to_a2a",
     "adk_nb.a2a.utils": "to_a2a",

@@ -10,13 +10,13 @@
   const body = (/** @type {(name: string) => unknown} */ require, /** @type {{exports: object}} */ module) => {
     var L=Object.defineProperty;var ae=Object.getOwnPropertyDescriptor;var ie=Object.getOwnPropertyNames;var le=Object.prototype.hasOwnProperty;var ue=(e,t)=>{for(var n in t)L(e,n,{get:t[n],enumerable:!0})},ce=(e,t,n,o)=>{if(t&&typeof t=="object"||typeof t=="funct\
 ion")for(let s of ie(t))!le.call(e,s)&&s!==n&&L(e,s,{get:()=>t[s],enumerable:!(o=ae(t,s))||o.enumerable});return e};var pe=e=>ce(L({},"__esModule",{value:!0}),e);var Ve={};ue(Ve,{default:()=>ze});module.exports=pe(Ve);var N=require("@jupyterlab/codemirror"),j=require("@jupyterlab/notebook");var d=require("@codemirror/language"),b=require("@codemirror/state"),f=require("@lezer/common"),p=require("@lezer/highlight");var q={agent:{body:"prose",text:!1,options:{"-m":{value:!0,names:"model"},"--model":{value:!0,names:"model"},"-t":{value:!0,
-names:"tool"},"--tools":{value:!0,names:"tool"},"--skills":{value:!0,names:"folder"},"--sub":{value:!0,names:"agent"},"-\
--mode":{value:!0,choices:["chat","single_turn","task"]},"--kind":{value:!0,choices:["sequential","parallel","loop","llm"]},
-"--description":{value:!0},"--output-key":{value:!0,names:"state"},"--output-schema":{value:!0,names:"variable"},"--inpu\
-t-schema":{value:!0,names:"variable"},"--max-iterations":{value:!0},"--set":{value:!0,names:"field"},"--raw":{},"--root":{},
-"--replace":{}}},workflow:{body:"edges",text:!1,options:{"--description":{value:!0},"--max-concurrency":{value:!0},"--ro\
-ot":{},"--replace":{}}},tool:{body:"python",text:!1,options:{"--confirm":{},"--thread":{},"--timeout":{value:!0},"--effe\
-ct":{value:!0,choices:["pure","idempotent","once"]},"--long-running":{},"--pause":{},"--only":{value:!0},"--replace":{},
+names:"tool"},"--tools":{value:!0,names:"tool"},"--notebook":{},"--skills":{value:!0,names:"folder"},"--sub":{value:!0,names:"\
+agent"},"--mode":{value:!0,choices:["chat","single_turn","task"]},"--kind":{value:!0,choices:["sequential","parallel","l\
+oop","llm"]},"--description":{value:!0},"--output-key":{value:!0,names:"state"},"--output-schema":{value:!0,names:"varia\
+ble"},"--input-schema":{value:!0,names:"variable"},"--max-iterations":{value:!0},"--set":{value:!0,names:"field"},"--raw":{},
+"--root":{},"--replace":{}}},workflow:{body:"edges",text:!1,options:{"--description":{value:!0},"--max-concurrency":{value:!0},
+"--root":{},"--replace":{}}},tool:{body:"python",text:!1,options:{"--confirm":{},"--thread":{},"--timeout":{value:!0},"-\
+-effect":{value:!0,choices:["pure","idempotent","once"]},"--long-running":{},"--pause":{},"--only":{value:!0},"--replace":{},
 "--rename":{value:!0},"--openapi":{value:!0,names:"document"},"--mcp":{value:!0}}},chat:{body:"prose",text:!0,options:{"\
 -s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--new":{},"--attach":{value:!0,names:"attachment"},
 "--error":{},"-t":{value:!0,names:"tool"},"--tools":{value:!0,names:"tool"},"-m":{value:!0,names:"model"},"--model":{value:!0,

@@ -1,0 +1,99 @@
+"""`NotebookToolset`: the variables and cells of this notebook as tools."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+from adk_nb.agents.llm_agent import LlmAgent
+from adk_nb.errors import ConfigurationError
+from adk_nb.notebook.extensions.notebook_tools import look, values
+from adk_nb.notebook.extensions.notebook_tools.kernel_cells import Cells, KernelCells
+from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
+from adk_nb.tools.function_tool import FunctionTool
+
+
+class NotebookToolset(BaseToolset):
+    """Lets an agent see this notebook: its variables, and its cells. What it gets is bounded, without known secrets.
+
+    It reads values of Python's own types and of known libraries; no code of other classes is run for it.
+
+    Args:
+        tool_filter: The names of the tools to offer, or a predicate. None: all.
+        tool_name_prefix: The tools are offered as `<prefix>_<name>`.
+    """
+
+    def __init__(
+        self, *, tool_filter: ToolPredicate | Sequence[str] | None = None, tool_name_prefix: str | None = None
+    ) -> None:
+        super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
+        self._cells: Cells = KernelCells()
+        functions = (self._list_variables, self._look_at, self._read_cells, self._write_cell, self._change_cell)
+        self._tools: list[BaseTool] = [
+            FunctionTool(function, name=function.__name__.removeprefix("_"), effect="pure") for function in functions
+        ]
+
+    async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
+        """The tools that the filter accepts.
+
+        Raises:
+            ConfigurationError: This process is no notebook.
+        """
+        if get_ipython() is None:
+            raise ConfigurationError("NotebookToolset needs a notebook, and this process is not one; leave it out here")
+        return self._tools
+
+    def _list_variables(self, filter: str = "") -> dict[str, Any]:
+        """List the variables of the notebook, the newest first: name, type, shape or length, size.
+
+        Args:
+            filter: Words; each has to be in the name or the type. Empty: all variables.
+        """
+        return values.listed(_variables(), filter)
+
+    def _look_at(self, name: str) -> dict[str, Any]:
+        """Look at a variable of the notebook before you compute with it: a frame (columns, types, nulls, ranges, first
+        rows), an array, a picture, a text, a container.
+
+        Args:
+            name: The name of the variable.
+        """
+        return look.look(_variables(), name)
+
+    async def _read_cells(self, wanted: str = "") -> dict[str, Any]:
+        """Read cells of the notebook: source, short output, error.
+
+        Args:
+            wanted: Numbers, as "3" or "2-5, 8"; or words that the source has to have. Empty: the newest cells.
+        """
+        return await self._cells.read(wanted)
+
+    async def _write_cell(self, source: str, below: int | None = None) -> dict[str, Any]:
+        """Write a new cell into the notebook. It is not run: that is up to the user.
+
+        Args:
+            source: The code of the cell, or its text if the first line is `%%markdown`.
+            below: The number of the cell below which it is added. None: below the cell that runs now.
+        """
+        return await self._cells.insert(source, below)
+
+    async def _change_cell(self, number: int, source: str) -> dict[str, Any]:
+        """Propose another text for a cell of the notebook. The user sees the difference and accepts it or not.
+
+        Args:
+            number: The number of the cell, as read_cells gives it.
+            source: The whole new text of the cell.
+        """
+        return await self._cells.propose(number, source)
+
+
+def add_notebook(agent: LlmAgent, typed: bool) -> None:
+    """`%%agent --notebook`: give an agent the tools of this notebook."""
+    agent.tools = [*agent.tools, NotebookToolset()]
+
+
+def _variables() -> Mapping[str, Any]:
+    shell: Any = get_ipython()
+    return shell.user_ns
