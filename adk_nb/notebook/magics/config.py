@@ -40,7 +40,7 @@ class AdkNb(Configurable):
     model = Unicode(
         "",
         help="Model of agents that name none. Empty: the first of Gemini, OpenAI, Anthropic whose key is set; else "
-        "Ollama, if it is running; else offline.",
+        "the server at OPENAI_BASE_URL, or Ollama, if it answers; else offline.",
     ).tag(config=True)
     display = Enum(
         ("auto", "widget", "static", "text", "off"),
@@ -86,8 +86,8 @@ class AdkNb(Configurable):
     timeout = Float(
         None,
         allow_none=True,
-        help="Limit of a turn in seconds, after which it ends with an error; a running sync tool is finished first. "
-        "None: no limit.",
+        help="Limit of a turn in seconds, after which it ends with an error; a sync tool that does not end "
+        "continues in its thread. None: no limit.",
     ).tag(config=True)
     show_thoughts = Bool(True, help="Show the thoughts of models with their answers.").tag(config=True)
     interp_max_chars = Int(

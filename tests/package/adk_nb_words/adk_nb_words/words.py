@@ -21,7 +21,7 @@ def words(host: Host, line: str, cell: str | None) -> Any:
     reply = host.notebook.variables.get("_run")
     if reply is None:
         raise InputError("%words: there is no answer yet; type %chat first")
-    count = len((reply.question if args.of == "question" else reply.text).split())
+    count = len(((reply.question if args.of == "question" else reply.text) or "").split())
     limit = host.settings.words_limit
     return text(f"{count} words" if count <= limit else f"{count} words, more than {limit}")
 
