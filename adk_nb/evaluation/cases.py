@@ -6,9 +6,10 @@ import io
 import json
 import mimetypes
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Any, cast
@@ -46,6 +47,8 @@ class Case:
     reference: tuple[Invocation, ...] = ()
     """Expected turns of an eval set of google-adk."""
     rubrics: tuple[str, ...] = ()
+    copy: int = 0
+    """0, 1, ... among the cases of an evaluation that send the same: each has runs of its own."""
 
     @property
     def fingerprint(self) -> str:
@@ -53,7 +56,9 @@ class Case:
         messages = [
             message if isinstance(message, str) else message.model_dump(mode="json") for message in self.messages
         ]
-        identity = json.dumps([messages, dict(self.state), [_file_identity(path) for path in self.files]], default=repr)
+        files = [_file_identity(path) for path in self.files]
+        number = [self.copy] if self.copy else []
+        identity = json.dumps([messages, dict(self.state), files, *number], default=repr)
         return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
 
     @property
@@ -92,16 +97,19 @@ def read_cases(source: Any) -> list[Case]:
 
 
 def check_ids(cases: Iterable[Case]) -> list[Case]:
-    """The cases as a list.
+    """The cases as a list, in which those that send the same are told apart.
 
     Raises:
         InputError: There is none, or an id is there twice.
     """
     by_id: dict[str, Case] = {}
+    copies = Counter[str]()
     for case in cases:
         if case.id in by_id:
             raise InputError(f"two cases have the id {case.id!r}; give each an id of its own, or leave the column out")
-        by_id[case.id] = case
+        first = replace(case, copy=0)
+        by_id[case.id] = replace(case, copy=copies[first.fingerprint])
+        copies[first.fingerprint] += 1
     if not by_id:
         raise InputError("there is no case; write a table with a column 'message' and a row for each case")
     return list(by_id.values())

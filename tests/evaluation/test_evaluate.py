@@ -262,6 +262,18 @@ def test_a_row_that_is_done_is_not_run_again_until_its_agent_or_question_changes
     assert sorted(calls) == ["a", "a", "b", "b", "c"]
 
 
+def test_cases_that_ask_the_same_are_runs_of_their_own_and_none_is_repeated(tmp_path: Path) -> None:
+    calls: list[str] = []
+    cases = [{"message": "hi", "answer": "hi"}, {"message": "hi", "answer": "bye"}, {"message": "hi", "calls": "none"}]
+
+    for _ in range(2):
+        evaluation = evaluate(_echo(calls), cases, session_service=SqliteSessionService(tmp_path / "e.db"))
+        assert [row.outcome for row in evaluation.rows] == ["passed", "failed", "passed"]
+        assert len({row.session_id for row in evaluation.rows}) == 3
+        assert [len(run.turns) for run in map(evaluation.run, ("case1", "case2", "case3"))] == [1, 1, 1]
+        assert calls == ["hi", "hi", "hi"]
+
+
 @pytest.mark.slow
 def test_an_edited_callback_or_setting_runs_the_rows_again() -> None:
     service = InMemorySessionService()
