@@ -8,7 +8,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -84,11 +84,10 @@ class Loaded:
             except TraitError as error:
                 raise InputError(str(error)) from None
 
-    @property
-    def summary(self) -> str:
-        """What ran and what did not, in a line; empty if all did."""
+    def summary(self, besides: Collection[str] = ()) -> str:
+        """What did not run, in a line; empty if all did. `besides`: reasons of what runs later."""
         cells = dict[str, list[str]]()
-        for one in self.left_out:
+        for one in (one for one in self.left_out if one.reason not in besides):
             cells.setdefault(one.reason, []).append(str(one.cell))
         named = [f"{reason} in {', '.join(numbers)}" for reason, numbers in cells.items()]
         return f"{self.path.name}: left out of its cells: {'; '.join(named)}" if named else ""

@@ -2,7 +2,7 @@
 
 import os
 import sys
-from argparse import ArgumentParser, Namespace, RawDescriptionHelpFormatter
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
@@ -60,6 +60,21 @@ def parser() -> ArgumentParser:
     chat.add_argument("agent", nargs="?", metavar="AGENT")
     _add_talk_options(chat)
     chat.add_argument("-q", "--quiet", action="store_true", help="do not say which cells were left out")
+    evaluate = _command(commands, "eval", "run the cases of the %%eval cells, or of a file", "tables:evaluate")
+    evaluate.add_argument("agent", nargs="?", metavar="AGENT", help="only the cases of this agent")
+    evaluate.add_argument("--min", type=_share, metavar="SCORE", help="from 0 to 1; left out: as the cell says, or 1")
+    evaluate.add_argument("--cases", metavar="FILE", help="a CSV, YAML, JSON, .md or evalset file, or a variable")
+    evaluate.add_argument("--repeats", type=int, metavar="N", help="runs of each case")
+    evaluate.add_argument("--judge", metavar="MODEL", help="the model that answers the column judge")
+    evaluate.add_argument("--stub", metavar="a,b", help="tools that do not run, answered from the case")
+    _add_batch_options(evaluate)
+    table = _command(commands, "map", "ask about each row of a table, and write it with the answers", "tables:map_rows")
+    table.add_argument("agent", nargs="?", metavar="AGENT")
+    table.add_argument("--over", required=True, metavar="FILE", help="a CSV file, JSON lines, or a variable")
+    table.add_argument("--message", metavar="TEXT", help="the message, with {{column}}; left out: the column message")
+    table.add_argument("--schema", metavar="NAME", help="a pydantic model whose fields become columns")
+    table.add_argument("--out", metavar="FILE", help=".csv or .jsonl; left out: the standard output")
+    _add_batch_options(table)
     show = _command(commands, "show", "list the agents of a source, and the cells that are left out", "checks:show")
     _add_output_options(show)
     doctor = _command(commands, "doctor", "check this installation", "checks:doctor", needs_source=False)
@@ -67,10 +82,20 @@ def parser() -> ArgumentParser:
     return root
 
 
+def _share(typed: str) -> float:
+    try:
+        value = float(typed)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise ArgumentTypeError(f"{typed!r} is no score; use a number from 0 to 1")
+    return value
+
+
 def _command(commands: Any, name: str, purpose: str, function: str, *, needs_source: bool = True) -> ArgumentParser:
     command: ArgumentParser = commands.add_parser(name, help=purpose, description=f"{purpose[0].upper()}{purpose[1:]}.")
     if needs_source:
-        command.add_argument("source", metavar="SOURCE", help="a notebook, a Python file, or a folder of an agent")
+        command.add_argument("source", metavar="SOURCE", help="a notebook, a Python file, or the folder of an agent")
     else:
         command.add_argument("source", nargs="?", metavar="SOURCE", help="also check what this notebook defines")
     command.set_defaults(function=function)
@@ -83,6 +108,15 @@ def _add_talk_options(command: ArgumentParser) -> None:
         "--sessions", metavar="URL", help="where sessions are kept: sqlite:///FILE or postgresql://..."
     )
     command.add_argument("-m", "--model", metavar="MODEL", help="another model, as %%chat takes it")
+
+
+def _add_batch_options(command: ArgumentParser) -> None:
+    command.add_argument("--sessions", metavar="URL", help="keeps the runs too, so that what is done is not repeated")
+    command.add_argument("--budget", type=float, metavar="USD", help="start no more runs after this cost")
+    approvals = command.add_mutually_exclusive_group()
+    approvals.add_argument("--yes", action="store_true", help="approve all calls that need approval")
+    approvals.add_argument("--no", action="store_true", help="reject all calls that need approval")
+    _add_output_options(command)
 
 
 def _add_output_options(command: ArgumentParser) -> None:
@@ -116,6 +150,7 @@ def _run(args: Namespace) -> int:
     if address := getattr(args, "sessions", None):
         loaded.keep_sessions_in(address)
     if not getattr(args, "quiet", False) and not getattr(args, "json", False):
-        for line in filter(None, (loaded.summary, *loaded.notes)):
+        runs_later = ("%%eval", "%eval") if args.command == "eval" else ()
+        for line in filter(None, (loaded.summary(runs_later), *loaded.notes)):
             sys.stderr.write(f"{line}\n")
     return function(args, loaded)
