@@ -69,3 +69,54 @@ def test_a_conversation_is_held_in_one_output_and_kept(lab: Lab):
     page.wait(".adknb-hint-line", "The kernel is gone: run the cell again.")
     assert not page.wait(".adknb-say").is_enabled()
     assert [complaint for complaint in page.complaints() if "anywidget" in complaint] == []
+
+
+READER = """
+from adk_nb.agents import Agent
+from adk_nb.models import ScriptedLlm
+
+reader = Agent(name="reader", model=ScriptedLlm("I have read them.", "And this."), description="Reads what it gets.")
+"""
+GOT = "[len(part.inline_data.data) for part in reader.model.requests[-1].contents[-1].parts if part.inline_data]"
+DROPPED = """
+    const files = new DataTransfer();
+    files.items.add(new File(["a,b\\n1,2\\n"], "dropped.csv", { type: "text/csv" }));
+    const [node, kind] = [document.querySelector(arguments[0]), arguments[1]];
+    const fields = { bubbles: true, cancelable: true, composed: true };
+    const event = kind === "paste"
+        ? new ClipboardEvent(kind, { ...fields, clipboardData: files })
+        : new DragEvent(kind, { ...fields, dataTransfer: files });
+    return node.dispatchEvent(event);
+"""
+
+
+def test_files_of_the_readers_own_disk_are_chosen_dropped_and_pasted(lab: Lab):
+    page = lab.open(lab.write("files.ipynb", SETUP, READER, "%chat reader --height 300", GOT, GOT))
+    for cell in (0, 1, 2):
+        page.run_cell(cell)
+    say = page.wait(".adknb-say")
+    long, huge = lab.folder / "long.txt", lab.folder / "huge.txt"
+    long.write_text("word " * 2_400_000)  # more than a Jupyter server takes in one message
+    huge.write_text("word " * 4_200_000)
+
+    page.click(".adknb-attach", "Attach")
+    page.wait(".adknb-attach-own", "20 MB")
+    page.all("input[type=file]")[0].send_keys(f"{long}\n{huge}")
+    page.wait(".adknb-attached-chip", "long.txt")
+    assert "huge.txt has 21 MB, a message takes 20 MB" in page.wait(".adknb-attach-note").text
+    assert page.js(DROPPED, ".adknb-talk", "dragover") is False and page.js(DROPPED, ".adknb-talk", "drop") is False
+    page.until(lambda: len(page.all(".adknb-composer .adknb-attached-chip")) == 2, "the dropped file")
+    assert page.js(DROPPED, ".adknb-say", "paste") is False
+    page.until(lambda: len(page.all(".adknb-composer .adknb-attached-chip")) == 3, "the pasted file")
+    page.screenshot("attached")
+    say.send_keys("What do they say?", Keys.ENTER)
+    page.until(lambda: ("reader", "I have read them.") in page.talk(), "the answer")
+
+    assert [chip.text for chip in page.all(".adknb-talk .adknb-attached-chip")] == ["long.txt", *["dropped.csv"] * 2]
+    assert not page.all(".adknb-composer .adknb-attached-chip")
+    page.run_cell(3)
+    assert page.text(3) == "[12000000, 8, 8]"
+    say.send_keys("And now?", Keys.ENTER)
+    page.until(lambda: ("reader", "And this.") in page.talk(), "the next answer")
+    page.run_cell(4)
+    assert page.text(4) == "[]"

@@ -1,5 +1,6 @@
 """`%chat` without a text: line by line where there is no page, and what the box of a page keeps of a conversation."""
 
+import base64
 import json
 import queue
 import threading
@@ -586,6 +587,65 @@ def test_variables_and_files_are_listed_and_go_with_a_message(
     box.says(kind="ask", text="And this?", attach=["slod"])
     box.wait_for(lambda page: told(page, "row", kind="error"))
     assert "did you mean 'sold'" in told(box, "row", kind="error")[0]["text"]
+
+
+def upload(page: Wire, name: str, data: bytes, piece: int = 12) -> dict[str, str]:
+    """Send a file as a page does, in pieces of so many bytes; returns what stands for it in a message."""
+    for at in range(0, len(data), piece):
+        page.says(kind="file", id=name, data=base64.b64encode(data[at : at + piece]).decode())
+    return {"name": name, "file": name}
+
+
+@pytest.mark.parametrize(
+    "data", [b"a,b\n1,2\n3,4\n5,6\n", b"\x89PNG\r\n\x1a\n" + bytes(40)], ids=["table.csv", "map.png"]
+)
+def test_a_file_of_the_reader_goes_to_the_model_as_one_of_the_folder_does(
+    shell: Shell,
+    pages: Pages,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    data: bytes,
+) -> None:
+    name = request.node.callspec.id
+    (tmp_path / name).write_bytes(data)
+    monkeypatch.chdir(tmp_path)
+    guide(shell, "Of the folder.", "Of the reader.")
+    shell.cell("%chat guide")
+    box = pages.next()
+    box.says(kind="ask", text="What is it?", attach=[name])
+    settled(box, "Of the folder.")
+    (tmp_path / name).unlink()
+
+    box.says(kind="ask", text="What is it?", attach=[upload(box, name, data)])
+
+    settled(box, "Of the reader.")
+    first, _, again = shell.names["model"].requests[-1].contents
+    assert again.parts == first.parts and again.parts[-1].inline_data.data == data
+    first, again = told(box, "row", kind="user")
+    assert (again["text"], again["shown"]) == (first["text"], first["shown"])
+
+
+@pytest.mark.parametrize("data", ["too much", "no base64"])
+def test_a_file_that_does_not_arrive_is_not_sent(
+    shell: Shell, pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str
+) -> None:
+    (tmp_path / "notes.txt").write_text("of the kernel, not of the reader")
+    monkeypatch.chdir(tmp_path)
+    guide(shell, "never")
+    shell.cell("%chat guide")
+    box = pages.next()
+    most = boxes(box)["most"]
+
+    if data == "too much":
+        upload(box, "notes.txt", bytes(most + 3_000_000), piece=3_000_000)
+    else:
+        box.says(kind="file", id="notes.txt", data="***")
+    box.says(kind="ask", text="What is it?", attach=[{"name": "notes.txt", "file": "notes.txt"}])
+
+    box.wait_for(lambda page: told(page, "row", kind="error"))
+    text = told(box, "row", kind="error")[0]["text"]
+    assert "'notes.txt' did not arrive" in text and f"{most:,} bytes" in text
 
 
 def test_an_empty_box_suggests_what_to_say_by_the_tools_of_its_agent(shell: Shell, pages: Pages) -> None:

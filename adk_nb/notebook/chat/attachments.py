@@ -1,8 +1,11 @@
 """Attachments of a message: files, pictures, tables and errors, as parts that a model can read."""
 
+import base64
+import binascii
 import mimetypes
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
@@ -13,6 +16,7 @@ from adk_nb.errors import InputError, did_you_mean
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.last_error import describe
 from adk_nb.notebook.variables import is_secret, is_table, user_variables, whole_table, whole_text
+from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.media import Media, media_in
@@ -21,6 +25,59 @@ MAX_BYTES = 20_000_000
 """Of all attachments of a message. Source: https://ai.google.dev/gemini-api/docs/files (size of a whole request)."""
 _KINDS = {".csv": "text/csv", ".md": "text/markdown", ".webp": "image/webp", ".svg": "text/plain"}
 """Suffix -> media type, where the system's table may lack it, or where models read the file as text."""
+_MAX_NAME = 120
+"""Characters of a page's name of a file."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentFile:
+    """A file of the reader's own disk, which the kernel may not reach."""
+
+    name: str
+    data: bytes | None
+    """None: it did not arrive."""
+
+
+class Uploads:
+    """The files of a page, by the ids that it gave them. Untrusted: any script on the page can send pieces.
+
+    A piece is base64 in a JSON message, because not every front end passes binary buffers on, and short, because a
+    Jupyter server closes a connection that sends ten megabytes at once.
+    """
+
+    def __init__(self) -> None:
+        self._files: dict[str, bytearray | None] = {}
+        """None: lost."""
+
+    def add(self, file_id: str, data: str) -> None:
+        """Take the next piece of a file; one that is no base64, or too much, loses the file."""
+        file = self._files.setdefault(file_id, bytearray())
+        held = sum(len(each) for each in self._files.values() if each)
+        if file is None:
+            return
+        try:
+            file += base64.b64decode(data, validate=True)
+        except binascii.Error:
+            self._files[file_id] = None
+        if held + len(data) * 3 // 4 > MAX_BYTES + 3:
+            self._files[file_id] = None
+
+    def take(self, attached: Sequence[Any]) -> list[str | SentFile]:
+        """What goes with a message: names as they are, and `{"name", "file"}` as the file of that id.
+
+        All files that were sent are forgotten.
+        """
+        taken: list[str | SentFile] = []
+        for each in attached:
+            if not isinstance(each, dict):
+                taken.append(str(each))
+                continue
+            item = cast(dict[str, Any], each)
+            name = one_line(str(item.get("name") or "file"), 2 * _MAX_NAME)[-_MAX_NAME:]  # the suffix says the kind
+            data = self._files.get(str(item.get("file")))
+            taken.append(SentFile(name=name, data=None if data is None else bytes(data)))
+        self._files.clear()
+        return taken
 
 
 def parts_of(*values: Any, name: str = "") -> list[types.Part]:
@@ -53,12 +110,16 @@ def text_part(name: str, text: str) -> list[types.Part]:
     return [types.Part(text=f"[attached: {name}]"), _text(name, text, "text/plain")]
 
 
-def parts_of_name(name: str, variables: Mapping[str, Any]) -> list[types.Part]:
-    """The parts for a variable, or else for a file, of that name.
+def parts_of_name(name: str | SentFile, variables: Mapping[str, Any]) -> list[types.Part]:
+    """The parts for a variable, or else for a file, of that name; or for a file of a page.
 
     Raises:
         InputError: There is none, or it cannot be attached.
     """
+    if isinstance(name, SentFile):
+        if name.data is None:
+            raise InputError(f"{name.name!r} did not arrive; attach it again (at most {MAX_BYTES:,} bytes a message)")
+        return [types.Part(text=f"[attached: {name.name}]"), _content(name.name, name.data)]
     if name in variables:
         value = variables[name]
         if isinstance(value, str) and not (len(value) < 1_000 and Path(value).is_file()):
@@ -116,10 +177,15 @@ def _file(name: str) -> tuple[str, types.Part]:
     except (OSError, ValueError) as error:
         reason = f"{path} is a folder" if path.is_dir() else getattr(error, "strerror", None) or str(error)
         raise InputError(f"{str(path)!r} cannot be attached: {reason}") from error
-    kind = _KINDS.get(path.suffix.lower()) or mimetypes.guess_type(path.name)[0] or ""
+    return path.name, _content(path.name, data)
+
+
+def _content(name: str, data: bytes) -> types.Part:
+    """What is in a file, by its name."""
+    kind = _KINDS.get(Path(name).suffix.lower()) or mimetypes.guess_type(name)[0] or ""
     if kind.startswith(("audio/", "image/", "video/")) or kind == "application/pdf":
-        return path.name, types.Part(inline_data=types.Blob(data=data, mime_type=kind))
-    return path.name, _bytes(data, path.name, kind)
+        return types.Part(inline_data=types.Blob(data=data, mime_type=kind))
+    return _bytes(data, name, kind)
 
 
 def _bytes(data: bytes, label: str, kind: str = "") -> types.Part:

@@ -18,7 +18,7 @@ from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
-from adk_nb.notebook.chat.attachments import parts_of_name
+from adk_nb.notebook.chat.attachments import SentFile, parts_of_name
 from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, Reach, chat_in_terminal, check_place
 from adk_nb.notebook.chat.conversation import ChatState, Conversation, drop
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
@@ -209,7 +209,7 @@ class Chat:
                 return self._runner
             return chats.setdefault(session, self._in_session(session))._runner
 
-        def message(session: str, text: str, attached: Sequence[str]) -> tuple[TurnRunner, str, TurnOptions]:
+        def message(session: str, text: str, attached: Sequence[str | SentFile]) -> tuple[TurnRunner, str, TurnOptions]:
             parts = [part for name in attached for part in parts_of_name(name, variables)]
             return turns(session), text, turn_options(attach=parts or None)
 

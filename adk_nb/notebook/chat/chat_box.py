@@ -13,7 +13,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.errors import InputError, UserError
 from adk_nb.events.event import Event
 from adk_nb.events.tool_confirmation import ToolConfirmation
-from adk_nb.notebook.chat.attachments import attachables
+from adk_nb.notebook.chat.attachments import MAX_BYTES, SentFile, Uploads, attachables
 from adk_nb.notebook.chat.conversation import follow, unfollow
 from adk_nb.notebook.chat.desk import schema_of
 from adk_nb.notebook.chat.past import typed_text, unused_name, with_text
@@ -44,8 +44,8 @@ class Reach:
     """The names of the sessions, the newest first."""
     turns: Callable[[str], TurnRunner]
     """The turns of the agent in a session of that name."""
-    message: Callable[[str, str, Sequence[str]], tuple[TurnRunner, str, TurnOptions]]
-    """A session, a text, and the names of what is attached -> who sends it, the text to send, and its options.
+    message: Callable[[str, str, Sequence[str | SentFile]], tuple[TurnRunner, str, TurnOptions]]
+    """A session, a text, and what is attached -> who sends it, the text to send, and its options.
 
     Raises a UserError for what is wrong with them.
     """
@@ -84,6 +84,7 @@ class ChatBox:
         self._free.set()
         self._cell = "" if reach is None else cell_id()
         self._is_answering = False
+        self._uploads = Uploads()
         self.one_at_a_time = asyncio.Lock()
         """Held during a turn that the box shows."""
         agent = runner.conversation.agent
@@ -99,10 +100,12 @@ class ChatBox:
         if self._reach is None:
             return BoxAsks(send=started(self._turn))
         return BoxAsks(
-            send=started(self._turn),
+            send=lambda text, attached: self.shown.start_in_cell(self._turn(text, self._uploads.take(attached))),
+            file=self._uploads.add,
             again=started(self._again),
             switch=started(self._switch),
             attachables=started(self._list_attachables),
+            most=MAX_BYTES,
         )
 
     def open(self) -> None:
@@ -136,7 +139,7 @@ class ChatBox:
 
     # ---- what is typed
 
-    async def _turn(self, text: str, attached: Sequence[str] = ()) -> None:
+    async def _turn(self, text: str, attached: Sequence[str | SentFile] = ()) -> None:
         async def send() -> None:
             runner, sent, options = self._runner, text, turn_options()
             if self._reach:

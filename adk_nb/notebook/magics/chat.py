@@ -14,7 +14,7 @@ from adk_nb.notebook.cells.names import Names
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.cells.session_store import MAIN
 from adk_nb.notebook.cells.templates import Location, parse
-from adk_nb.notebook.chat.attachments import parts_of_name, text_part
+from adk_nb.notebook.chat.attachments import SentFile, parts_of_name, text_part
 from adk_nb.notebook.chat.chat import Chat, turn_runner
 from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, Reach, ask_for_approvals, chat_in_terminal, check_place
 from adk_nb.notebook.chat.reply import Reply
@@ -160,10 +160,10 @@ class _Line:
                 return self.notebook.recipient_of(oldest.id, oldest.recipient, history)
         return None
 
-    def message(self, text: str, attached: Sequence[str] = ()) -> tuple[Chat, str, TurnOptions]:
+    def message(self, text: str, attached: Sequence[str | SentFile] = ()) -> tuple[Chat, str, TurnOptions]:
         """The chat that gets a text, the text with the values of its variables, and its options.
 
-        `attached`: names of what goes with this text alone.
+        `attached`: what goes with this text alone, by name or as a file of a page.
 
         Raises:
             UserError: The line, the agent or an attachment is wrong; nothing was sent.
@@ -282,7 +282,7 @@ def _open_box(line: _Line) -> None:
 
     sessions = line.notebook.sessions
 
-    def message(session: str, text: str, attached: Sequence[str]) -> tuple[TurnRunner, str, TurnOptions]:
+    def message(session: str, text: str, attached: Sequence[str | SentFile]) -> tuple[TurnRunner, str, TurnOptions]:
         chat, text, options = replace(next_line, session=session).message(text, attached)
         return turn_runner(chat), text, options
 

@@ -37,14 +37,18 @@ _MOST_TOOLS = 3
 class BoxAsks:
     """What a page can ask of a box. Called on the thread that receives it; None: the box cannot do it."""
 
-    send: Callable[[str, Sequence[str]], None]
-    """Send a text, with the names of what is attached."""
+    send: Callable[[str, Sequence[Any]], None]
+    """Send a text, with what is attached: names, and `{"name", "file"}` of files that the page has sent."""
+    file: Callable[[str, str], None] | None = None
+    """Take a piece of the file of that id, as base64."""
     again: Callable[[str, str | None], None] | None = None
     """Send the message of an event again in a copy of the session, or a text in its place."""
     switch: Callable[[str], None] | None = None
     """Show a session; empty: a new one."""
     attachables: Callable[[str], None] | None = None
     """List what can be attached, as the response to the request of that key."""
+    most: int = 0
+    """Bytes that the attachments of a message may have."""
 
 
 class ChatBoxView(LiveRun):
@@ -78,6 +82,7 @@ class ChatBoxView(LiveRun):
             "suggestions": suggestions(agent),
             "forks": asks.again is not None,
             "attaches": asks.attachables is not None,
+            "most": asks.most,
             "elsewhere": "",
             "waiting": "",
         }
@@ -366,6 +371,8 @@ class ChatBoxView(LiveRun):
         kind, asks = message["kind"], self._asks
         if kind == "ask":
             asks.send(message["text"], message["attach"])
+        elif kind == "file" and asks.file:
+            asks.file(message["id"], message["data"])
         elif kind == "again" and asks.again:
             asks.again(message["event"], message["text"])
         elif kind == "session" and asks.switch:
@@ -374,7 +381,7 @@ class ChatBoxView(LiveRun):
             asks.attachables(message["id"])
         elif kind == "stop" and self._stop_elsewhere:
             self._stop_elsewhere()
-        elif kind not in ("again", "session"):
+        elif kind not in ("again", "session", "file"):
             super()._message_received(message)
 
 

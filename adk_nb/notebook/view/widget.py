@@ -29,7 +29,7 @@ VIEW_MIME = "application/vnd.jupyter.widget-view+json"
 
 
 _FIELDS = {"need": ("what", "id"), "rerun": ("event",), "state": ("key", "text")}
-_FIELDS_OF_BOX = {"again": ("event", "text"), "session": ("name",)}
+_FIELDS_OF_BOX = {"again": ("event", "text"), "session": ("name",), "file": ("id", "data")}
 
 
 class _Page:
@@ -50,8 +50,8 @@ def request_of(message: Json) -> Json | None:
 
     Returns:
         `{"kind": "need", "what", "id"}`, `{"kind": "rerun", "event"}`, `{"kind": "state", "key", "text"}` (`text`
-        None: remove the key), and in a chat box `{"kind": "again", "event", "text"}` (`text` None: the same) or
-        `{"kind": "session", "name"}`; None for anything else.
+        None: remove the key), and in a chat box `{"kind": "again", "event", "text"}` (`text` None: the same),
+        `{"kind": "session", "name"}` or `{"kind": "file", "id", "data"}`; None for anything else.
     """
     # Untrusted: any script on the page can send messages of a widget.
     fields = (_FIELDS | _FIELDS_OF_BOX).get(str(message.get("kind")))
@@ -342,8 +342,8 @@ class LiveView(anywidget.AnyWidget):
             listener: Called on any thread, where prints and displays are lost, so it should only schedule work. It
                 gets `{"kind": "answer", "id", "value"}`, once per card however often it is clicked (see `answer_of`),
                 `{"kind": "stop"}`, `{"kind": "approve", "ids"}` of cards that are approved together, what
-                `request_of` returns, or, in a chat box, `{"kind": "ask", "text", "attach"}` (names of files and
-                variables).
+                `request_of` returns, or, in a chat box, `{"kind": "ask", "text", "attach"}` and
+                `{"kind": "file", "id", "data"}` (both for `attachments.Uploads`).
         """
         self._listeners.append(listener)
 
@@ -433,8 +433,8 @@ class LiveView(anywidget.AnyWidget):
                 self.push({"op": "panel", "name": "call", "id": card["id"], "data": whole})
         elif kind == "ask" and self._state.box and str(message.get("text") or "").strip():
             attached = message.get("attach")
-            names = [str(name) for name in attached] if isinstance(attached, list) else []
-            self._notify({"kind": "ask", "text": str(message["text"]), "attach": names})
+            items = cast(list[Any], attached) if isinstance(attached, list) else []
+            self._notify({"kind": "ask", "text": str(message["text"]), "attach": items})
 
     def _answer(self, message: Json) -> None:
         with self._sending:

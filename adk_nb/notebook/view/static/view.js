@@ -1,85 +1,85 @@
-var Pt=new WeakMap;function fe(i){let t=i?.context?.sessionContext;if(!t?.iopubMessage||Pt.has(t))return;let e={busy:!1,
-count:0};Pt.set(t,e),t.iopubMessage.connect((s,n)=>{let{header:r,parent_header:a,content:l}=n;r.msg_type==="execute_inpu\
+var qt=new WeakMap;function me(i){let t=i?.context?.sessionContext;if(!t?.iopubMessage||qt.has(t))return;let e={busy:!1,
+count:0};qt.set(t,e),t.iopubMessage.connect((s,n)=>{let{header:r,parent_header:a,content:l}=n;r.msg_type==="execute_inpu\
 t"?Object.assign(e,{busy:!0,count:l.execution_count}):r.msg_type==="status"&&a?.msg_type==="execute_request"&&(e.busy=l.
-execution_state==="busy"&&e.busy)})}function me(i){let t=i?.context?.sessionContext,e=t?Pt.get(t):void 0;return e?.busy&&
-e.count?`cell [${e.count}]`:t?.session?.kernel?.status==="busy"?"another cell":""}var A="application/vnd.jupyter.widget-view+json",V=i=>i.metadata?.[A]?.adk_nb,ge="application/vnd.jupyter.widget-state+j\
-son",qt="<p><em>This notebook is not trusted, so the live view is not drawn here. Run <code>%confirm</code> to get its c\
-ard in a new cell, or run the command “Trust Notebook”.</em></p>";function ns(i){let t=V(i);if(!t)return i;let{[A]:e,
-...s}=i.data;typeof s["text/html"]=="string"&&(s["text/html"]=s["text/html"].replace(qt,""));let{[A]:n,...r}=i.metadata;
-return t==="run"&&e&&(r.adk_nb={view:e.model_id}),{...i,data:s,metadata:r}}function os(i){let t=i?.widgets?.[ge];if(!t?.
-state)return i;let e=Object.keys(t.state),s=u=>rs.test(t.state[u].state?._anywidget_id??""),n=e.filter(s),r=n.flatMap(u=>[
+execution_state==="busy"&&e.busy)})}function ge(i){let t=i?.context?.sessionContext,e=t?qt.get(t):void 0;return e?.busy&&
+e.count?`cell [${e.count}]`:t?.session?.kernel?.status==="busy"?"another cell":""}var A="application/vnd.jupyter.widget-view+json",Y=i=>i.metadata?.[A]?.adk_nb,be="application/vnd.jupyter.widget-state+j\
+son",Dt="<p><em>This notebook is not trusted, so the live view is not drawn here. Run <code>%confirm</code> to get its c\
+ard in a new cell, or run the command “Trust Notebook”.</em></p>";function rs(i){let t=Y(i);if(!t)return i;let{[A]:e,
+...s}=i.data;typeof s["text/html"]=="string"&&(s["text/html"]=s["text/html"].replace(Dt,""));let{[A]:n,...r}=i.metadata;
+return t==="run"&&e&&(r.adk_nb={view:e.model_id}),{...i,data:s,metadata:r}}function as(i){let t=i?.widgets?.[be];if(!t?.
+state)return i;let e=Object.keys(t.state),s=u=>ls.test(t.state[u].state?._anywidget_id??""),n=e.filter(s),r=n.flatMap(u=>[
 t.state[u].state.code,t.state[u].state.layout]),a=new Set([...n,...r.map(u=>String(u??"").replace("IPY_MODEL_",""))]),l=Object.
 fromEntries(Object.entries(t.state).filter(([u])=>!a.has(u))),{widgets:h,...d}=i;return Object.keys(l).length?{...d,widgets:{
-...h,[ge]:{...t,state:l}}}:d}var rs=/^adk_nb\.notebook\.view\.widget\./;function B(i){let t=i?.context?.model;return typeof t?.
-toJSON=="function"&&!t.collaborative?t:null}function et(i,t){for(let e of B(i)?.cells??[])for(let s=0;s<(e.outputs?.length??
-0);s+=1)if(e.outputs.get(s).data?.[A]?.model_id===t)return String(e.sharedModel?.getSource()??"");return""}function as(i,t){
-let{path:e,sessionContext:s}=i.context,n=t.flatMap(({id:r,outputs:a=[]})=>a.flatMap((l,h)=>V(l)==="page"?[[r,h,l.data[A]?.
-model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,JSON.stringify({kernel:s.session?.kernel?.id,views:n}))}catch{}}function be(i,t,e,s){
+...h,[be]:{...t,state:l}}}:d}var ls=/^adk_nb\.notebook\.view\.widget\./;function B(i){let t=i?.context?.model;return typeof t?.
+toJSON=="function"&&!t.collaborative?t:null}function st(i,t){for(let e of B(i)?.cells??[])for(let s=0;s<(e.outputs?.length??
+0);s+=1)if(e.outputs.get(s).data?.[A]?.model_id===t)return String(e.sharedModel?.getSource()??"");return""}function hs(i,t){
+let{path:e,sessionContext:s}=i.context,n=t.flatMap(({id:r,outputs:a=[]})=>a.flatMap((l,h)=>Y(l)==="page"?[[r,h,l.data[A]?.
+model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,JSON.stringify({kernel:s.session?.kernel?.id,views:n}))}catch{}}function we(i,t,e,s){
 let{path:n,sessionContext:r}=i.context;try{let{kernel:a,views:l}=JSON.parse(localStorage.getItem(`adk_nb:${n}`)??"{}");return a===
 r.session?.kernel?.id&&l.some(h=>`${h}`==`${[e,s,t]}`)}catch{return!1}}function H(i){let t=B(i),e=Symbol.for("adk_nb.kep\
-t_out");if(!t||t[e])return!!t;t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();as(i,n.cells);let r=n.cells.
-map(a=>a.outputs?{...a,outputs:a.outputs.map(ns)}:a);return{...n,metadata:os(n.metadata),cells:r}},!0}function we(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
-r]);return e}async function ke(i,t){let e=B(t);if(!e)return;H(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
-adk_nb?.view===i,r=(a,l,h)=>n(a)||!V(a)&&be(t,i,l,h);for(let[a,l]of we(e,r)){let{adk_nb:h,...d}=a.get(l).metadata,u=n(a.
+t_out");if(!t||t[e])return!!t;t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();hs(i,n.cells);let r=n.cells.
+map(a=>a.outputs?{...a,outputs:a.outputs.map(rs)}:a);return{...n,metadata:as(n.metadata),cells:r}},!0}function ke(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
+r]);return e}async function xe(i,t){let e=B(t);if(!e)return;H(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
+adk_nb?.view===i,r=(a,l,h)=>n(a)||!Y(a)&&we(t,i,l,h);for(let[a,l]of ke(e,r)){let{adk_nb:h,...d}=a.get(l).metadata,u=n(a.
 get(l))?"run":"page",c={version_major:2,version_minor:0,model_id:i},m={...a.get(l).data,[A]:c};u==="run"&&!a.trusted&&(m["\
-text/html"]=`${m["text/html"]??""}${qt}`),a.set(l,{...a.get(l).toJSON(),data:m,metadata:{...d,[A]:{adk_nb:u}}})}e.dirty=
-s}var st=class{constructor(t,e){this.store=t,this.manager=e}get page(){return this.manager?.context?.sessionContext?.session?.
+text/html"]=`${m["text/html"]??""}${Dt}`),a.set(l,{...a.get(l).toJSON(),data:m,metadata:{...d,[A]:{adk_nb:u}}})}e.dirty=
+s}var it=class{constructor(t,e){this.store=t,this.manager=e}get page(){return this.manager?.context?.sessionContext?.session?.
 kernel?.clientId}get known(){return B(this.manager)[Symbol.for("adk_nb.put_here")]??=new Set}get late(){return this.store.
 late||this.known.has(this.store.own_id)}ask(t=["idle","running","pending"]){let{gone:e,status:s}=this.store;e||!B(this.manager)||
 !this.late||t.includes(s.status)||this.page&&this.store.send({kind:"need",what:"missed",id:this.page})}touch(t){t.op==="\
 status"&&this.ask(["idle","running"]),!(t.op!=="panel"||!this.page||!B(this.manager))&&(t.name==="missed"&&t.id===this.page&&
-queueMicrotask(()=>this.put(t.data,e=>V(e)!=="page")),t.name==="beside"&&t.id!==this.page&&queueMicrotask(()=>this.putBeside(
+queueMicrotask(()=>this.put(t.data,e=>Y(e)!=="page")),t.name==="beside"&&t.id!==this.page&&queueMicrotask(()=>this.putBeside(
 t.data)))}putBeside(t){t.some(({data:e})=>this.known.has(e[A].model_id))||this.put(t,()=>!0)}put(t,e){let[s,n]=this.place(
 e);for(let{at:r,data:a,metadata:l}of s?t:[]){a[A]&&this.known.add(a[A].model_id);let h={output_type:"display_data",data:a,
 metadata:l};r===null?s.add(h):n+r<s.length&&s.set(n+r,h)}}place(t){let e=s=>s.data[A]?.model_id===this.store.own_id&&t(s);
-return we(B(this.manager),e)[0]??[]}};var ls=`adknb-${Math.random().toString(36).slice(2)}`,xe=0;function g(){return xe+=1,`${ls}-${xe}`}var ve=i=>i.filter(t=>t!=
+return ke(B(this.manager),e)[0]??[]}};var ds=`adknb-${Math.random().toString(36).slice(2)}`,ve=0;function g(){return ve+=1,`${ds}-${ve}`}var ye=i=>i.filter(t=>t!=
 null&&t!=="").map(t=>t??"");function o(i,t,...e){let s=document.createElement(i),n=t.split(" ").filter(Boolean);return n.
-length&&(s.className=n.map(r=>`adknb-${r}`).join(" ")),s.append(...ve(e)),s}function p(i,t,e){let s=o("button",`button ${t}`,
+length&&(s.className=n.map(r=>`adknb-${r}`).join(" ")),s.append(...ye(e)),s}function p(i,t,e){let s=o("button",`button ${t}`,
 i);return s.type="button",s.addEventListener("click",e),s}function E(...i){return o("fieldset","buttons",...i)}function f(i,...t){
-return i.replaceChildren(...ve(t)),i}function y(i,t,e=""){let s=document.createElementNS("http://www.w3.org/2000/svg",i);
-for(let[n,r]of Object.entries(t))s.setAttribute(n,String(r));return s.textContent=e,s}function Dt(...i){let t=o("div","",
+return i.replaceChildren(...ye(t)),i}function k(i,t,e=""){let s=document.createElementNS("http://www.w3.org/2000/svg",i);
+for(let[n,r]of Object.entries(t))s.setAttribute(n,String(r));return s.textContent=e,s}function Ft(...i){let t=o("div","",
 ...i),e=o("div","clip",t),s=p("Show all","small show-all",()=>{n=!n,r(),n||e.scrollIntoView({block:"nearest"})}),n=!1,r=()=>{
 let a=t.offsetHeight>480;e.toggleAttribute("data-cut",a&&!n),s.hidden=!a,s.textContent=n?"Show less":"Show all",s.setAttribute(
 "aria-expanded",String(n))};return s.hidden=!0,s.addEventListener("keydown",a=>a.stopPropagation()),new ResizeObserver(r).
-observe(t),o("div","",e,s)}function v(i,t){let e=p(i,"small",async()=>{try{await navigator.clipboard.writeText(t()),e.textContent=
-"Copied"}catch{e.textContent="Select the text, and copy it"}setTimeout(()=>{e.textContent=i},1500)});return e}function it(i,t,e){
+observe(t),o("div","",e,s)}function y(i,t){let e=p(i,"small",async()=>{try{await navigator.clipboard.writeText(t()),e.textContent=
+"Copied"}catch{e.textContent="Select the text, and copy it"}setTimeout(()=>{e.textContent=i},1500)});return e}function nt(i,t,e){
 let s=o("a","");s.href=URL.createObjectURL(new Blob([e],{type:t})),s.download=i,s.click(),setTimeout(()=>URL.revokeObjectURL(
-s.href),1e3)}var ye=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
- THEAD TR UL".split(" ")),hs=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),ds=/^(https?:|mailto:|#)/i,
-cs=new Set([...ye,"DETAILS","MARK","SECTION","SMALL","SUMMARY"]),Se=i=>I(i,cs,["open","style"]);function I(i,t=ye,e=[]){
+s.href),1e3)}var $e=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
+ THEAD TR UL".split(" ")),cs=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),us=/^(https?:|mailto:|#)/i,
+ps=new Set([...$e,"DETAILS","MARK","SECTION","SMALL","SUMMARY"]),Se=i=>P(i,ps,["open","style"]);function P(i,t=$e,e=[]){
 let s=document.createElement("template");s.innerHTML=i;for(let n of[...s.content.querySelectorAll("*")]){let r=n.tagName.
-toUpperCase();if(hs.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("href"):null,l=(r==="TD"||r==="TH")&&n.getAttribute(
+toUpperCase();if(cs.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("href"):null,l=(r==="TD"||r==="TH")&&n.getAttribute(
 "style")==="text-align: right";for(let{name:h}of[...n.attributes])["start","title","align",...e].includes(h)||n.removeAttribute(
-h);l&&n.classList.add("adknb-number"),a&&ds.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
+h);l&&n.classList.add("adknb-number"),a&&us.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
 lank"),n.setAttribute("rel","noopener noreferrer nofollow")),t.has(r)||n.replaceWith(...n.childNodes)}for(let n of s.content.
 querySelectorAll("table")){let r=o("div","wide");n.replaceWith(r),r.append(n)}return s.content}var Ht=i=>i.html!==null&&
-i.html!==void 0;function W(i,t){let e=o("div","html",I(i));return Y(e,t),e}function Y(i,t){/\\[([]/.test(i.textContent)&&
-(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var F=class{constructor(t){this.manager=t,this.length=0,this.
+i.html!==void 0;function z(i,t){let e=o("div","html",P(i));return X(e,t),e}function X(i,t){/\\[([]/.test(i.textContent)&&
+(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var W=class{constructor(t){this.manager=t,this.length=0,this.
 tail=o("div","html"),this.caret=o("span","caret","▌"),this.complete=o("div","html"),this.node=o("div","growing",this.complete,
-this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement("div");n.append(I(t.slice(
-this.length))),this.complete.append(...n.childNodes),Y(this.complete,this.manager),this.length=t.length}f(this.tail,I(e)),
-Y(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, \
+this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement("div");n.append(P(t.slice(
+this.length))),this.complete.append(...n.childNodes),X(this.complete,this.manager),this.length=t.length}f(this.tail,P(e)),
+X(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, \
 pre > code");)s=s.lastElementChild;s.append(this.caret)}};function T(i,t="Search suggestions"){let e=o("iframe","page");
-return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.title=t,e.srcdoc=i,e}function Ft(i,t){
+return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.title=t,e.srcdoc=i,e}function Wt(i,t){
 if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=t??"",e}function L(i){return i?.length?
-o("div","looked-at",...i.map(us)):null}function us({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:l}){return i===
-"image"?Ft(t,e):i==="table"?o("div","html",I(s),n?o("div","dim",n):null):i==="page"?T(r,a):o("div","dim",l)}function $e(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Se(i.get("html")));e.classList.add("jp-RenderedH\
-TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))ps(s);return t.append(e),()=>e.remove()}function ps(i){
-let[t,e]=i.children;if(!e)return;let s=v("Copy",()=>fs(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
-`Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function fs(i){let t=[...i.querySelectorAll("tbody tr")];return t.
+o("div","looked-at",...i.map(fs)):null}function fs({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:l}){return i===
+"image"?Wt(t,e):i==="table"?o("div","html",P(s),n?o("div","dim",n):null):i==="page"?T(r,a):o("div","dim",l)}function Ae(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Se(i.get("html")));e.classList.add("jp-RenderedH\
+TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))ms(s);return t.append(e),()=>e.remove()}function ms(i){
+let[t,e]=i.children;if(!e)return;let s=y("Copy",()=>gs(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
+`Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function gs(i){let t=[...i.querySelectorAll("tbody tr")];return t.
 length?t.map(e=>[...e.children].map(({textContent:s})=>s).join("	")).join(`
-`):(i.textContent??"").replace(/\n$/,"")}var nt=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"\
+`):(i.textContent??"").replace(/\n$/,"")}var ot=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"\
 idle",text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks=
 {},this.offers=[],this.answer=null,this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=
 new Map}load(t){let{rows:e,cards:s,lanes:n,artifacts:r=[],model:a="",...l}=t;Object.assign(this,l,{modelName:a}),this.rows=
 new Map(e.map(h=>[h.id,{...h}])),this.lanes=new Map(n.map(h=>[h.id,h])),this.cards=new Map(s.map(h=>[h.id,h])),this.artifacts=
 new Map(r.map(h=>[h.id,h])),this.last=new Map;for(let h of e)this.#t(h)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:
-this.rows.get(e);ms[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
+this.rows.get(e);bs[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
 id))}merged(t){let e=new Map(this.state.map(n=>[n.key,n]));for(let n of t)e.set(n.key,n);let s=[...e.values()].filter(n=>n.
 kind||n.value!==null);return[...s.filter(n=>n.kind!=="-"),...s.filter(n=>n.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.
 status;(e==="running"||e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())
 s.state==="asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())
-(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},ms={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
+(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},bs={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
 rows.keys()){if(i.rows.size<=(i.box?4e3:1e3))break;i.rows.delete(e),i.earlier+=1}},text(i,t,e){e&&(e.text+=t.s,e.streaming=
 !0,t.tail!==void 0&&Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(i,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,
 tail:""},e)},state(i,t,e){i.state=t.state??i.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(i,{
@@ -89,21 +89,22 @@ clear();Object.assign(i,{notice:"",usage:{text:""},earlier:0,state:[],drawing:nu
 i.box=i.box&&{...i.box,...t}},usage(i,{text:t,title:e="",tokens:s=0}){i.usage={text:t,title:e,tokens:s}},notice(i,{text:t}){
 i.notice=t},model(i,{name:t}){i.modelName=t},notices(i,{notices:t}){i.notices=t},drawing(i,{drawing:t}){i.drawing=t},mark(i,{
 marks:t}){i.marks={...i.marks,...t}},lane:(i,{lane:t})=>{i.lanes.set(t.id,t)},artifact:(i,{artifact:t})=>{i.artifacts.set(
-t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var Ae={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
-"error"],cancelled:["■","stopped"]},Oe={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
+t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var Oe={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
+"error"],cancelled:["■","stopped"]},Ee={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
 "✗","You rejected"],answered:["✓","You answered"],reasked:["↻","asked again"],given:["✓","You answered"],refused:[
 "✗","You refused"],superseded:["–","no longer asked"],retried:["↻","Retried below"],resent:["✓","Sent below"],dropped:[
-"✓","taken back"],over:["–","the conversation went on"],stale:["–","stale"]},X={now:["●","working"],waits:["⚠",
-"waiting for you"],was:["✓","done"],failed:["✗","failed"],stopped:["■","stopped"]},Ee="What waits in a session tha\
+"✓","taken back"],over:["–","the conversation went on"],stale:["–","stale"]},Q={now:["●","working"],waits:["⚠",
+"waiting for you"],was:["✓","done"],failed:["✗","failed"],stopped:["■","stopped"]},Ce="What waits in a session tha\
 t is kept in a file is asked again by %confirm; else run the cell again.",K={"+":"added","~":"changed","-":"removed"};function w(i){
 if(i==null)return"";if(i<1e3)return`${Math.round(i)} ms`;let t=i/1e3;return t<60?`${t.toFixed(1)} s`:`${Math.floor(t/60)}\
  min ${Math.round(t%60)} s`}function R(i){let t=Math.floor(i);return t<60?`${t} s`:`${Math.floor(t/60)} min ${t%60} s`}var b=(i,t)=>`${i.
-toLocaleString("en")} ${t}${i===1?"":"s"}`;function ot(i){return i==null?"nothing":x(JSON.stringify(i))}var Ce=i=>i.replace(
-/[^ -~]/g,Le),Le=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,gs=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
-function x(i){return i.replace(gs,(t,e)=>e??t.split("").map(Le).join(""))}var Q=(i,t)=>JSON.stringify(i)===JSON.stringify(
-t);function Z(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return x(JSON.parse(i))}catch{return i.replace(/\\n/g,
-`
-`)}}var rt=class extends nt{constructor(t){super(),this.model=t,this.manager=t.widget_manager,this.listed=t.get("panels"),this.
+toLocaleString("en")} ${t}${i===1?"":"s"}`;function I(i){if(i<1e3)return b(i,"byte");let[t,e]=i<1e6?[i/1e3,"kB"]:[i/1e6,
+"MB"];return`${t.toFixed(t%1?1:0)} ${e}`}function rt(i){return i==null?"nothing":v(JSON.stringify(i))}var Le=i=>i.replace(
+/[^ -~]/g,Te),Te=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,ws=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
+function v(i){return i.replace(ws,(t,e)=>e??t.split("").map(Te).join(""))}var Z=(i,t)=>JSON.stringify(i)===JSON.stringify(
+t);function tt(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return v(JSON.parse(i))}catch{return i.replace(
+/\\n/g,`
+`)}}var at=class extends ot{constructor(t){super(),this.model=t,this.manager=t.widget_manager,this.listed=t.get("panels"),this.
 views=new Set,this.sent=new Map,this.panels=new Map,this.needed=new Map,this.ahead=new Map,this.gone=!1,this.statusAt=0,
 this.heard=new Map;let e=t.get("snapshot");this.late=e.seq>0,this.load(e),this.statusAt=performance.now(),t.on("change:s\
 napshot",()=>this.adopt(t.get("snapshot"))),t.on("msg:custom",s=>this.receive(s)),t.on("comm_live_update",()=>this.send(
@@ -118,25 +119,25 @@ s,t.data),this.needed.get(s)?.(t.data),this.needed.delete(s)}for(let s of this.v
 seconds:e=0}=this.status;return e+(t==="running"?(performance.now()-this.statusAt)/1e3:0)}silence(t){let e=this.heard.get(
 t);return e===void 0?0:(performance.now()-e)/1e3}isOpen(t){return t.state==="asked"&&this.sent.get(t.id)!==t.again}send(t){
 try{return this.model.send(t),!0}catch{return this.#s(),!1}}#s(){this.gone=!0,this.abandon(`The kernel that ran this is \
-gone. ${Ee}`);for(let t of this.views)t.reset()}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,
-...s})&&this.sent.set(t.id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var bs=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,ws=12,at=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
+gone. ${Ce}`);for(let t of this.views)t.reset()}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,
+...s})&&this.sent.set(t.id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var ks=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,xs=12,lt=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
 div","hidden"),this.node.setAttribute("aria-live","polite"),this.node.setAttribute("aria-relevant","additions")}touch(t){
 if(t.op==="status"&&t.status!=="running")for(let s of[...this.begun.keys()])this.rest(this.store.rows.get(s));let e=this.
 store.rows.get(t.id??t.row?.id);e&&(t.op==="append"&&e.kind!=="user"&&!e.streaming?this.whole(e):t.op==="text"?this.sentences(
 e):t.op==="patch"&&this.#t(t,e))}#t(t,e){this.begun.has(e.id)?this.rest(e):t.kind==="marker"?this.whole(e):typeof t.ok==
 "boolean"&&this.say(`${e.tool} ${t.ok?"is done":"failed"}: ${e.result}`)}whole(t){t.tool!=="transfer_to_agent"&&(t.kind===
 "call"?this.say(`${t.author} calls ${t.tool}`):t.text&&this.say(`${t.author}${t.kind==="error"?", error":""}: ${t.text}`))}sentences(t){
-let e=this.begun.get(t.id)??0,s=bs.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
+let e=this.begun.get(t.id)??0,s=ks.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
 author}: ${s}`)}rest(t){if(!t)return;let e=this.begun.get(t.id)??0;this.begun.delete(t.id);let s=t.text.slice(e);s.trim()&&
 this.say(e?s:`${t.author}: ${s}`)}say(t){for(this.node.append(o("div","",t.replace(/[*`|]+|^#+ /gm,"").trim().slice(0,500)));this.
-node.childElementCount>ws;)this.node.firstChild?.remove()}};var ks=8,Wt=i=>i.reduce((t,{count:e})=>t+e,0),Kt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),lt=class{constructor(t,e){
+node.childElementCount>xs;)this.node.firstChild?.remove()}};var vs=8,zt=i=>i.reduce((t,{count:e})=>t+e,0),Kt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),ht=class{constructor(t,e){
 this.rows=t.alike,this.keys=t.alike.map(({key:d})=>d).join(),this.whole=e,this.changed=()=>{},this.ticks=new Map,this.lines=
 new Map;let s=[...new Set(this.rows.flatMap(d=>d.arguments.map(({name:u})=>u)))],n=this.rows.some(({hint:d})=>d);this.all=
 this.#t("all",()=>{for(let[d,u]of this.ticks)this.lines.get(d)?.hidden||(u.checked=this.all.checked)});let r=["calls",...s,
 ...n?["asks"]:[]].map(d=>o("th","",d)),a=this.rows.map(d=>this.#e(d,s,n)),l=o("table","alike",o("thead","",o("tr","",o("\
 th","",this.all),...r)));l.append(o("tbody","",...a)),this.count=o("div","dim"),this.count.setAttribute("role","status");
 let h=o("div","alike-scroll",l);h.tabIndex=0,h.setAttribute("role","group"),h.setAttribute("aria-label",`calls of ${t.tool}`),
-this.node=o("div","",this.rows.length>=ks?this.#i():null,h,this.count),this.#n()}get ticked(){return this.rows.filter(t=>this.
+this.node=o("div","",this.rows.length>=vs?this.#i():null,h,this.count),this.#n()}get ticked(){return this.rows.filter(t=>this.
 ticks.get(t)?.checked).map(({key:t})=>t)}#t(t,e){let s=o("input","tick");return s.type="checkbox",s.checked=!0,s.setAttribute(
 "aria-label",t),s.addEventListener("change",()=>{e(),this.#n()}),s}#e(t,e,s){let n=this.#t(Kt(t),()=>{}),r=e.map(l=>{let h=t.
 arguments.findIndex(d=>d.name===l);return o("td","",h<0?null:this.#s(t,h))}),a=o("tr","",o("td","",n),o("td","count",t.count.
@@ -148,109 +149,109 @@ whole(h=>{a.textContent=h[t.key][e],l.remove()})});return o("div","",a," ",l)}#i
 !e.every(a=>r.includes(a))}this.#n()}),o("div","alike-search",t)}#n(){let t=this.rows.filter(r=>!this.lines.get(r)?.hidden),
 e=this.rows.filter(r=>this.ticks.get(r)?.checked),s=t.filter(r=>this.ticks.get(r)?.checked).length;this.all.checked=t.length>
 0&&s===t.length,this.all.indeterminate=s>0&&s<t.length;let n=t.length<this.rows.length?`; ${t.length} of ${this.rows.length}\
- rows found`:"";f(this.count,`${Wt(e).toLocaleString("en")} of ${Wt(this.rows).toLocaleString("en")} calls ticked${n}`),
-this.changed()}};function Te(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")} × `:"";return o(
-"div","",s,o("code","",`${i.tool}(${Kt(e)})`))});return o("div","decided-calls",...t)}function Me(i){let t=Wt(i.alike);return[
-`${t.toLocaleString("en")} ${t===1?"call":"calls"} of `,o("code","",i.tool)]}var ht=i=>i?.default??void 0;function M(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
+ rows found`:"";f(this.count,`${zt(e).toLocaleString("en")} of ${zt(this.rows).toLocaleString("en")} calls ticked${n}`),
+this.changed()}};function Me(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")} × `:"";return o(
+"div","",s,o("code","",`${i.tool}(${Kt(e)})`))});return o("div","decided-calls",...t)}function je(i){let t=zt(i.alike);return[
+`${t.toLocaleString("en")} ${t===1?"call":"calls"} of `,o("code","",i.tool)]}var dt=i=>i?.default??void 0;function M(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
 ...M(s,{$defs:{}}),...i,$ref:void 0};if(Array.isArray(i.type)&&i.type.length===2&&i.type.includes("null"))return{...i,type:i.
 type.find(l=>l!=="null"),nullable:!0};let{anyOf:n=[],...r}=i,a=n.filter(({type:l})=>l!=="null");return a.length!==1||a.length===
-n.length?i:{...M(a[0],t),...r,nullable:!0}}function dt(i,t){if(Array.isArray(i.enum))return"enum";if(typeof t=="string"&&
-x(t)!==t)return"json";let e=typeof i.type=="string"?i.type.toLowerCase():"";if(["string","integer","number","boolean"].includes(
-e))return e;if(e||i.anyOf||i.$ref)return"json";let s=typeof t;return["string","number","boolean"].includes(s)?s:"json"}function Ne(i,t,e){
+n.length?i:{...M(a[0],t),...r,nullable:!0}}function ct(i,t){if(Array.isArray(i.enum))return"enum";if(typeof t=="string"&&
+v(t)!==t)return"json";let e=typeof i.type=="string"?i.type.toLowerCase():"";if(["string","integer","number","boolean"].includes(
+e))return e;if(e||i.anyOf||i.$ref)return"json";let s=typeof t;return["string","number","boolean"].includes(s)?s:"json"}function _e(i,t,e){
 if(!(t==="integer"?/^[+-]?\d+$/:/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i).test(i))return{error:t==="integer"?"a whole num\
 ber is needed":"a number is needed"};let n=Number(i);return t==="integer"&&!Number.isSafeInteger(n)?{error:"too large to\
  be sent exactly"}:e.minimum!==void 0&&n<e.minimum?{error:`at least ${e.minimum}`}:e.maximum!==void 0&&n>e.maximum?{error:`\
-at most ${e.maximum}`}:{value:n}}function _e(i){try{return{value:JSON.parse(i)}}catch(t){return{error:`not JSON: ${t instanceof
-Error?t.message:t}`}}}var je=i=>i===null?"Nothing":x(typeof i=="string"?i:JSON.stringify(i));function zt(i,t){let e=M(i,
-t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))return[{label:e.title??je(e.const),value:e.
-const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:je(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
+at most ${e.maximum}`}:{value:n}}function Be(i){try{return{value:JSON.parse(i)}}catch(t){return{error:`not JSON: ${t instanceof
+Error?t.message:t}`}}}var Ne=i=>i===null?"Nothing":v(typeof i=="string"?i:JSON.stringify(i));function Jt(i,t){let e=M(i,
+t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))return[{label:e.title??Ne(e.const),value:e.
+const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:Ne(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
 Yes",value:!0},{label:"No",value:!1},...s];if(e.type==="null")return[{label:"Nothing",value:null}];let n=(e.oneOf??e.anyOf??
-[]).map(r=>zt(r,t));return n.length&&n.every(r=>r!==null)?n.flat():null}var ct=i=>typeof i=="object"&&i!==null&&!Array.isArray(
-i);var xs=3;function vs(i,t,e,s){if(i==="enum")return ys(t,s?e:t.default);if(i==="boolean")return Ss((s?e:t.default)===!0);
-if(i==="json")return $s(e,s);let n=As(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
-!s&&!t.nullable?{skip:!0}:r()&&t.nullable?i==="string"&&!s?{skip:!0}:{value:null}:i==="string"?{value:n.value}:Ne(n.value.
-trim(),i,t)}}}function ys({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",x(String(s)))));return e.selectedIndex=
-i.findIndex(s=>Q(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function Ss(i){let t=o("\
-input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function $s(i,t){let e=o("tex\
-tarea","input");return e.value=t?x(JSON.stringify(i,null,2)):"",e.rows=Math.min(8,e.value.split(`
-`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:_e(e.value)}}function As(i,t,e){let n=i==="string"&&typeof e==
+[]).map(r=>Jt(r,t));return n.length&&n.every(r=>r!==null)?n.flat():null}var ut=i=>typeof i=="object"&&i!==null&&!Array.isArray(
+i);var ys=3;function $s(i,t,e,s){if(i==="enum")return Ss(t,s?e:t.default);if(i==="boolean")return As((s?e:t.default)===!0);
+if(i==="json")return Os(e,s);let n=Es(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
+!s&&!t.nullable?{skip:!0}:r()&&t.nullable?i==="string"&&!s?{skip:!0}:{value:null}:i==="string"?{value:n.value}:_e(n.value.
+trim(),i,t)}}}function Ss({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",v(String(s)))));return e.selectedIndex=
+i.findIndex(s=>Z(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function As(i){let t=o("\
+input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function Os(i,t){let e=o("tex\
+tarea","input");return e.value=t?v(JSON.stringify(i,null,2)):"",e.rows=Math.min(8,e.value.split(`
+`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Be(e.value)}}function Es(i,t,e){let n=i==="string"&&typeof e==
 "string"&&(e.includes(`
 `)||e.length>60)?o("textarea","input"):o("input","input"),r=t.format==="password";return n instanceof HTMLInputElement&&
 Object.assign(n,{type:r?"password":"text",spellcheck:!1}),n.autocomplete=r?"new-password":"off",i!=="string"&&(n.inputMode=
-i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n}var Be=i=>i instanceof HTMLInputElement&&i.type==="che\
-ckbox"?i.checked:i.value;function ut(i,t,e,s,{depth:n=0,within:r="",needed:a}={}){let l=M(t,s),h=e[i]??{};if(l.properties&&
-n<xs&&ct(h))return Cs(i,l,h,s,n,r);let d=Object.hasOwn(e,i),u=dt(l,e[i]),{node:c,read:m}=vs(u,l,e[i],d),k=Be(c);c.id=g();
-let $=n===0&&!Os(s,i),C=s["x-titles"]?l.title:null,O=C?"":` ${Es(l,u,d,a,$)}`,D=o("label","field-name",C??($?Ce(i):x(i)));
-D.append(o("span","dim",O)),D.htmlFor=c.id;let N=o("div","problem");N.id=`${c.id}-problem`,N.setAttribute("role","alert"),
-c.setAttribute("aria-describedby",N.id),a&&u!=="boolean"&&c.setAttribute("aria-required","true");let Rt=()=>{let _=Be(c)===
-k?{skip:!0}:m();return N.textContent=_.error?x(`${r}${i}: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),
-_.error?{..._,node:c}:_};return{name:i,title:C,box:o("div","field",D,c,Ie(l),N),node:c,check:Rt}}var Os=({properties:i,additionalProperties:t},e)=>!i||
-!!t||Object.hasOwn(i,e),Ie=i=>i.description?o("div","dim",x(i.description)):null;function Es(i,t,e,s,n){let r={json:"JSO\
-N",enum:"one of"}[t]??t,a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&ht(i)!==void 0?a.push(`default ${ot(
-i.default)}`):s===!1&&a.push("optional"),a.filter(Boolean).join(", ")}function Jt(i,t,e,s=0,n=""){let r=i.properties??{},
+i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n}var Ie=i=>i instanceof HTMLInputElement&&i.type==="che\
+ckbox"?i.checked:i.value;function pt(i,t,e,s,{depth:n=0,within:r="",needed:a}={}){let l=M(t,s),h=e[i]??{};if(l.properties&&
+n<ys&&ut(h))return Ts(i,l,h,s,n,r);let d=Object.hasOwn(e,i),u=ct(l,e[i]),{node:c,read:m}=$s(u,l,e[i],d),x=Ie(c);c.id=g();
+let S=n===0&&!Cs(s,i),C=s["x-titles"]?l.title:null,O=C?"":` ${Ls(l,u,d,a,S)}`,F=o("label","field-name",C??(S?Le(i):v(i)));
+F.append(o("span","dim",O)),F.htmlFor=c.id;let N=o("div","problem");N.id=`${c.id}-problem`,N.setAttribute("role","alert"),
+c.setAttribute("aria-describedby",N.id),a&&u!=="boolean"&&c.setAttribute("aria-required","true");let Rt=()=>{let _=Ie(c)===
+x?{skip:!0}:m();return N.textContent=_.error?v(`${r}${i}: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),
+_.error?{..._,node:c}:_};return{name:i,title:C,box:o("div","field",F,c,Pe(l),N),node:c,check:Rt}}var Cs=({properties:i,additionalProperties:t},e)=>!i||
+!!t||Object.hasOwn(i,e),Pe=i=>i.description?o("div","dim",v(i.description)):null;function Ls(i,t,e,s,n){let r={json:"JSO\
+N",enum:"one of"}[t]??t,a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&dt(i)!==void 0?a.push(`default ${rt(
+i.default)}`):s===!1&&a.push("optional"),a.filter(Boolean).join(", ")}function Ut(i,t,e,s=0,n=""){let r=i.properties??{},
 a=[...new Set([...Object.keys(r),...Object.keys(t)])],l=h=>Object.hasOwn(r,h)?(i.required??[]).includes(h):void 0;return a.
-map(h=>ut(h,r[h]??{},t,e,{depth:s,within:n,needed:l(h)}))}function Cs(i,t,e,s,n,r){let a=Jt(t,e,s,n+1,`${r}${i}.`),l=o("\
-fieldset","group",o("legend","field-name",x(i)),Ie(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,
-...m.check()})),u=d.find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:k})=>[m,k]);return c.
-length?{value:{...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:l,node:a[0]?.node,check:h}}function Ut(i,t,e){
-return Q(t,e)?[]:!ct(t)||!ct(e)?[o("div","",o("b","",x(i)),` ${ot(t)} → ${ot(e)}`)]:[...new Set([...Object.keys(t),...Object.
-keys(e)])].flatMap(n=>Ut(`${i}.${n}`,t[n],e[n]))}function Re(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
-(e.stopPropagation(),t())})}var Ls=12,P=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
+map(h=>pt(h,r[h]??{},t,e,{depth:s,within:n,needed:l(h)}))}function Ts(i,t,e,s,n,r){let a=Ut(t,e,s,n+1,`${r}${i}.`),l=o("\
+fieldset","group",o("legend","field-name",v(i)),Pe(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,
+...m.check()})),u=d.find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:x})=>[m,x]);return c.
+length?{value:{...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:l,node:a[0]?.node,check:h}}function Gt(i,t,e){
+return Z(t,e)?[]:!ut(t)||!ut(e)?[o("div","",o("b","",v(i)),` ${rt(t)} → ${rt(e)}`)]:[...new Set([...Object.keys(t),...Object.
+keys(e)])].flatMap(n=>Gt(`${i}.${n}`,t[n],e[n]))}function Re(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
+(e.stopPropagation(),t())})}var Ms=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
 send=e,this.label=s,this.changed=r,this.values=h,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=M(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(h||this.schema.
-properties);let d=zt(this.schema,this.root),u=!h&&d&&d.length>0&&d.length<=Ls?d:null;this.first=void 0,this.node=u?this.#t(
+properties);let d=Jt(this.schema,this.root),u=!h&&d&&d.length>0&&d.length<=Ms?d:null;this.first=void 0,this.node=u?this.#t(
 u):this.#e(d,a,l)}#t(t){let e=t.map(({label:s,value:n})=>p(s,"choice",()=>this.send(n)));return this.first=e[0],E(...e,this.
-twin)}#e(t,e,s){this.fields=this.isObject?Jt(this.schema,this.values??{},this.root):[this.#i(t)],this.first=this.fields[0]?.
+twin)}#e(t,e,s){this.fields=this.isObject?Ut(this.schema,this.values??{},this.root):[this.#i(t)],this.first=this.fields[0]?.
 node;let n=this.fields.map(a=>a.box),r=o("div",`form answer${this.values?" edits":""}`,...n,this.values?this.difference:
 null,this.problem);return r.append(E(this.go,...e,this.twin)),r.addEventListener("input",()=>this.check()),s&&Re(r,s),r.
 addEventListener("keydown",a=>this.#s(a)),r}#s(t){this.values||t.key!=="Enter"||t.isComposing||t.shiftKey||!(t.target instanceof
-Element)||!t.target.matches("input, .adknb-say")||(t.preventDefault(),this.submit())}#i(t){let e=dt(this.schema);return t?
-ut("Your answer",{...this.schema,enum:t.map(n=>n.value)},{},this.root):e==="string"||e==="json"&&!["object","array"].includes(
-String(this.schema.type))?this.#n():ut(this.schema.title??"Your answer",this.schema,{},this.root)}#n(){let t=o("textarea",
+Element)||!t.target.matches("input, .adknb-say")||(t.preventDefault(),this.submit())}#i(t){let e=ct(this.schema);return t?
+pt("Your answer",{...this.schema,enum:t.map(n=>n.value)},{},this.root):e==="string"||e==="json"&&!["object","array"].includes(
+String(this.schema.type))?this.#n():pt(this.schema.title??"Your answer",this.schema,{},this.root)}#n(){let t=o("textarea",
 "input say");t.rows=1,t.id=g(),t.value=typeof this.schema.default=="string"?this.schema.default:"",t.addEventListener("i\
 nput",()=>{t.rows=Math.min(8,t.value.split(`
 `).length)});let e=o("label","field-name",this.schema.title??"Your answer");e.htmlFor=t.id;let s=this.schema.nullable?{value:null}:
 {skip:!0},n=()=>t.value.trim()?{value:t.value}:s;return{name:"",node:t,box:o("div","field",e,t),check:n}}check(){this.problem.
 textContent="";let t=this.#o(l=>l.check());this.go.disabled=t.some(([,{error:l}])=>l!==void 0);let{values:e}=this;if(!e)
-return;let s=this.schema.properties??{},n=l=>Object.hasOwn(e,l)?e[l]:ht(s[l]),a=Object.entries(this.#r(t)??{}).flatMap(([
-l,h])=>Ut(l,n(l),h));f(this.difference,...a),this.go.textContent=a.length?this.changed:this.label}#o(t){return this.fields.
-map(e=>[e,t(e)])}#r(t){let e=t.filter(([{name:s},{skip:n,error:r,value:a}])=>!n&&!r&&!Q(a,this.values?.[s]));return e.length?
+return;let s=this.schema.properties??{},n=l=>Object.hasOwn(e,l)?e[l]:dt(s[l]),a=Object.entries(this.#r(t)??{}).flatMap(([
+l,h])=>Gt(l,n(l),h));f(this.difference,...a),this.go.textContent=a.length?this.changed:this.label}#o(t){return this.fields.
+map(e=>[e,t(e)])}#r(t){let e=t.filter(([{name:s},{skip:n,error:r,value:a}])=>!n&&!r&&!Z(a,this.values?.[s]));return e.length?
 this.#a(e):null}submit(){let t=this.#o(a=>this.#h(a)),[e,s]=t.find(([,{error:a}])=>a)??[],[n]=t.find(([a,{skip:l}])=>l&&
-this.#l(a))??[],r=n?.name?`${n.title??n.name}: nothing was typed`:"nothing was typed";this.problem.textContent=n&&!e?x(r):
+this.#l(a))??[],r=n?.name?`${n.title??n.name}: nothing was typed`:"nothing was typed";this.problem.textContent=n&&!e?v(r):
 "",e?(s?.node??e.node)?.focus():n?n.node?.focus():this.values?this.send(this.#r(t)):this.send(this.isObject?this.#a(t):t[0][1].
 value)}#a(t){return Object.fromEntries(t.filter(([,{skip:e}])=>!e).map(([{name:e},{value:s}])=>[e,s]))}#h(t){let e=t.check();
 if(typeof e.value=="string"&&!e.value.trim()&&this.#l(t))return{skip:!0};if(!e.skip||this.values&&!this.#l(t))return e;let s=this.
 isObject?M(this.schema.properties?.[t.name]??{},this.root):this.schema;return s.default!==void 0?{value:s.default}:t.node instanceof
 HTMLInputElement&&t.node.type==="checkbox"?{value:t.node instanceof HTMLInputElement&&t.node.checked}:e}#l({name:t}){return this.
 isObject?this.values&&Object.hasOwn(this.values,t)?!1:!M(this.schema.properties?.[t]??{},this.root).properties&&(this.schema.
-required??[]).includes(t):!0}};function Pe(i){let t=/^In\[(\d+)\]/.exec(i)?.[1];if(!t||!document.querySelector(".jp-Notebook"))return o("code","where",
+required??[]).includes(t):!0}};function qe(i){let t=/^In\[(\d+)\]/.exec(i)?.[1];if(!t||!document.querySelector(".jp-Notebook"))return o("code","where",
 i);let e=p(i,"where",()=>{let n=[...e.closest(".jp-Notebook")?.querySelectorAll(".jp-InputPrompt")??[]].find(a=>a.textContent.
 trim()===`[${t}]:`)?.closest(".jp-Cell");n?.scrollIntoView({block:"center"});let r=n?.querySelector(".cm-content");r instanceof
-HTMLElement&&r.focus({preventScroll:!0})});return e.title="Go to that cell",e}function Gt(i,t){let e=(i??[]).map(({name:s,
+HTMLElement&&r.focus({preventScroll:!0})});return e.title="Go to that cell",e}function Vt(i,t){let e=(i??[]).map(({name:s,
 text:n,left_out:r,note:a})=>{let l=o("code","",n),h=a?o("span",a==="unknown"?"bad":"dim",` (${a})`):null,d=r&&t?p(`Show \
 all of ${s}`,"small",()=>t(l,d??l)):null;return o("span","arg",o("span","dim",`${s} `),l,h,d)});return e.length?o("div",
-"arguments",...e):null}function qe(i){if(!i)return[null,null];let t=o("pre","json trace",i);t.hidden=!0,t.tabIndex=0,t.id=
+"arguments",...e):null}function De(i){if(!i)return[null,null];let t=o("pre","json trace",i);t.hidden=!0,t.tabIndex=0,t.id=
 g(),t.setAttribute("role","group"),t.setAttribute("aria-label","Traceback");let e=p("Show traceback","",()=>{t.hidden=!t.
 hidden,e.textContent=t.hidden?"Show traceback":"Hide traceback",e.setAttribute("aria-expanded",String(!t.hidden))});return e.
-setAttribute("aria-controls",t.id),e.setAttribute("aria-expanded","false"),[e,t]}function De({tool:i,where:t,arguments:e,
-sent:s,traceback:n}){let[r,a]=qe(n),l=o("div","",o("b","bad","✗ Error")," ",o("code","",i)," failed",t?" in ":"");t&&l.
-append(Pe(t));let h=o("div","",o("span","dim","sent to the model as "),o("code","",s));return o("div","failure",l,Gt(e),
+setAttribute("aria-controls",t.id),e.setAttribute("aria-expanded","false"),[e,t]}function Fe({tool:i,where:t,arguments:e,
+sent:s,traceback:n}){let[r,a]=De(n),l=o("div","",o("b","bad","✗ Error")," ",o("code","",i)," failed",t?" in ":"");t&&l.
+append(qe(t));let h=o("div","",o("span","dim","sent to the model as "),o("code","",s));return o("div","failure",l,Vt(e),
 h,r?E(r):null,a)}function He(i,t,e){let s=o("div","ask",o("b","bad","✗ Error"),` ${i.title}`),n=s.textContent;if(i.where&&
-s.append(" in ",Pe(i.where)),!t)return{head:s,parts:[],spoken:n};let[r,a]=qe(i.traceback),l=[i.ways.includes("retry")?p(
+s.append(" in ",qe(i.where)),!t)return{head:s,parts:[],spoken:n};let[r,a]=De(i.traceback),l=[i.ways.includes("retry")?p(
 "Retry","",()=>e("retry")):null,i.ways.includes("drop")?p("Drop turn","",()=>e("drop")):null];return l[0]&&(l[0].title="\
 Undo the turn, and send its message again"),l[1]&&(l[1].title="Undo the turn: agents no longer see it"),{head:s,parts:[E(
-...l,r),a??""],spoken:n}}function Fe(i){if(i.seconds===null||i.seconds===void 0)return{head:o("div","ask",o("span","icon",
+...l,r),a??""],spoken:n}}function We(i){if(i.seconds===null||i.seconds===void 0)return{head:o("div","ask",o("span","icon",
 "⏳"),` ${i.title}`),parts:[],spoken:i.title};let t=o("span","count"),e=performance.now()+i.seconds*1e3,s=()=>{let r=Math.
 ceil((e-performance.now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.
 seen)&&setTimeout(s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${i.
-title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}var pt=class{constructor(){this.places=new Map,this.appeared=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=
+title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}var ft=class{constructor(){this.places=new Map,this.appeared=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=
 null}watch(t){let e=[...t.values()];for(let s of this.places.keys())e.includes(s)||this.places.delete(s);for(let s of this.
 appeared.keys())t.has(s)||this.appeared.delete(s);for(let[s,n]of t)this.appeared.has(s)||this.appeared.set(s,performance.
 now()),this.places.has(n)||this.places.set(n,{card:"",buttons:"",changed:0,id:s});t.size?this.looking||(this.looking=window.
 setInterval(()=>this.look(),100),document.addEventListener("scroll",this.onScroll,!0)):this.stop(),this.look()}stop(){window.
 clearInterval(this.looking),document.removeEventListener("scroll",this.onScroll,!0),this.looking=0}look(){let t=performance.
-now();for(let[e,s]of this.places){let n=We(e),r=[...e.querySelectorAll("button")].map(We).join(" ");(n!==s.card||r!==s.buttons)&&
+now();for(let[e,s]of this.places){let n=ze(e),r=[...e.querySelectorAll("button")].map(ze).join(" ");(n!==s.card||r!==s.buttons)&&
 (s.changed=t),s.card=n,s.buttons=r,this.#t(e,t-s.changed<500)}}#t(t,e){let s=document.activeElement;for(let n of t.querySelectorAll(
 "fieldset.adknb-buttons"))n instanceof HTMLFieldSetElement&&(e&&s instanceof HTMLElement&&n.contains(s)&&(this.focused=s),
 n.disabled=e);e||!this.focused||!t.contains(this.focused)||((!s||s===document.body||s===t)&&this.focused.focus({preventScroll:!0}),
@@ -258,160 +259,179 @@ this.focused=null)}focus(t){t.focus(),document.activeElement!==t&&(this.focused=
 s.stopImmediatePropagation())};t.addEventListener("click",e,!0),t.addEventListener("keydown",e,!0)}#e(t,e){let n=(e.target instanceof
 Element?e.target:t).closest("button, a")!==null,r=e.timeStamp;this.look();let a=this.places.get(t);return a?e instanceof
 KeyboardEvent?e.key!=="Enter"&&!(e.key===" "&&n)?!0:!e.repeat&&r-(this.appeared.get(a.id)??0)>=500:!n||r-a.changed>=500:
-!0}};function We(i){let{left:t,top:e,width:s,height:n}=i.getBoundingClientRect();return i instanceof HTMLButtonElement?[
+!0}};function ze(i){let{left:t,top:e,width:s,height:n}=i.getBoundingClientRect();return i instanceof HTMLButtonElement?[
 t,e,s,n].map(Math.round).join():[t,e].map(Math.round).join()}function Ke(i,t,e,s){let[n,r]=i.texts??[],a=i.ways.includes("send"),l=t?i.title:"Your new message",h=o("div","ask",o("sp\
-an","icon",t?"✉":""),` ${l}`),d=(m,k)=>o("div","kept",o("span","dim",m)," ",o("span","kept-text",k)),u=[a?null:d("Wait\
+an","icon",t?"✉":""),` ${l}`),d=(m,x)=>o("div","kept",o("span","dim",m)," ",o("span","kept-text",x)),u=[a?null:d("Wait\
 s for your answer:",n),d("New:",r)],c=[i.ways.includes("refuse")?p("Reject that and send this","replace",()=>e("refuse")):
 null,i.ways.includes("first")?p("Answer first","first",s):null,a?p("Send it now","go",()=>e("send")):null];return{head:h,
-parts:t?[...u.filter(m=>m!==null),E(...c)]:[],spoken:`${i.title}: ${r}`}}var ft=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
-new pt,this.node=o("div","cards"),this.answered=o("div","cards decisions")}paint(){for(let[e,{node:s}]of this.nodes)this.
+parts:t?[...u.filter(m=>m!==null),E(...c)]:[],spoken:`${i.title}: ${r}`}}var mt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
+new ft,this.node=o("div","cards"),this.answered=o("div","cards decisions")}paint(){for(let[e,{node:s}]of this.nodes)this.
 store.cards.has(e)||(s.remove(),this.nodes.delete(e),this.forms.delete(e),this.tables.delete(e));for(let e of this.store.
 cards.values())this.#t(e);let t=new Map;for(let[e,{node:s}]of this.nodes){let n=this.store.cards.get(e);n&&this.store.isOpen(
 n)&&t.set(e,s)}this.steady.watch(t)}#t(t){let e=JSON.stringify([t,this.store.isOpen(t),this.isNext(t)]),s=this.nodes.get(
-t.id);if(s?.drawn===e)return;let n=document.activeElement,r=s?.node.contains(n),a=this.card(t),l=mt(t)&&!this.store.box?
+t.id);if(s?.drawn===e)return;let n=document.activeElement,r=s?.node.contains(n),a=this.card(t),l=gt(t)&&!this.store.box?
 this.answered:this.node;if(s?.node.parentNode===l?s.node.replaceWith(a):(s?.node.remove(),l.append(a)),this.nodes.set(t.
 id,{node:a,drawn:e}),!r)return;let h=this.store.isOpen(t)?this.forms.get(t.id)?.first:null;(a.contains(n)&&n instanceof HTMLElement?
-n:h??a).focus()}card(t){if(tt(t))return this.notice(t);if(mt(t))return this.decision(t);let e=this.store.isOpen(t),s=t.kind===
-"input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...Ts(t)),r=this.frame(t,n,e?"alertdialog":"group"),a=t.
+n:h??a).focus()}card(t){if(et(t))return this.notice(t);if(gt(t))return this.decision(t);let e=this.store.isOpen(t),s=t.kind===
+"input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...js(t)),r=this.frame(t,n,e?"alertdialog":"group"),a=t.
 hint?o("div",s?"question":"hint",t.hint):"",l=this.#i(t,e);return r.append(...s?[a,l]:[l,a]),r.append(...(t.remarks??[]).
-map(h=>o("div","remark",h))),r.append(...(t.documents??[]).map(Ms)),e?this.#e(r,t,n.textContent??""):r.append(this.outcome(
+map(h=>o("div","remark",h))),r.append(...(t.documents??[]).map(Ns)),e?this.#e(r,t,n.textContent??""):r.append(this.outcome(
 t)),r}#e(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="credential"?this.offerToGive(t,e):e.kind==="inpu\
 t"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),this.view.liveText.textContent=[s,e.kind==="input"?e.hint:"",e.note].
 filter(Boolean).join(" ")}decision(t){let e=(t.arguments??[]).map(({name:l,text:h})=>`${l}=${h}`).join(", "),s=t.tool?o(
 "code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",n=t.agent===this.store.title?null:o("span","dim",` · ${t.agent}`),
-r=o("div","ask",this.outcome(t,...t.alike.length?Me(t):[s]),n),a=this.frame(t,r,"group");return t.alike.length&&a.append(
-Te(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent="",a}frame(t,e,s){
+r=o("div","ask",this.outcome(t,...t.alike.length?je(t):[s]),n),a=this.frame(t,r,"group");return t.alike.length&&a.append(
+Me(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent="",a}frame(t,e,s){
 let n=o("div","card",e);return e.id=g(),n.dataset.state=t.state,n.dataset.card=t.id,n.dataset.kind=t.kind,n.tabIndex=-1,
 n.setAttribute("aria-labelledby",e.id),n.setAttribute("role",s),this.steady.guard(n),n.addEventListener("keydown",r=>this.
-onCardKey(r)),n}notice(t){let e=this.store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:n,parts:r,spoken:a}=ze[t.kind](
+onCardKey(r)),n}notice(t){let e=this.store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:n,parts:r,spoken:a}=Je[t.kind](
 t,e,s,()=>this.#r(t.id)),l=this.frame(t,n,"group");return l.append(...r),e&&t.note&&l.append(o("div","problem",t.note)),
 e?this.view.liveText.textContent=a:t.kind==="wait"?l.hidden=!0:(t.state!=="asked"||this.store.sent.has(t.id))&&l.append(
-this.outcome(t)),l}outcome({state:t,note:e},...s){let[n,r]=Oe[t]??["…","sent; the kernel answers when it is free"],a=!e||
+this.outcome(t)),l}outcome({state:t,note:e},...s){let[n,r]=Ee[t]??["…","sent; the kernel answers when it is free"],a=!e||
 e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b","",`${n} ${r}`),s.some(Boolean)?" ":"",...s,a&&!a.startsWith(
 ":")?` ${a}`:a)}offer(t,e){let s=o("div","place");t.append(s);let n=this.forms.get(e.id);if(n&&!(e.changed&&n.values)){s.
 append(n.node);return}let r=O=>{this.forms.set(e.id,O),f(s,O.node),O.first?.focus()},a=()=>this.#s(e),l=O=>()=>this.leaveForm(
 e.id,O),h=e.how?o("span","twin","or type: ",o("code","",e.how)):"",[d,u]=e.in_doubt?["Call again","Do not call again…"]:
 ["Approve","Reject…"],c=p(u,"reject",()=>r(this.reasonForm(e,a,l("reject")))),m=p(d,"go",()=>this.answer(a(),!0));if(e.
-changed){s.append(this.offerAfterAChange(e,m,c,h));return}let k=p("Edit…","edit",()=>{this.whole(e,O=>r(this.editForm(
-O,a,l("edit"))))}),$=this.tables.get(e.id);$&&($.changed=()=>{m.disabled=!$.ticked.length,c.disabled=!$.ticked.length},$.
-changed());let C=[m,e.kind==="approval"&&!e.alike.length?k:null,c];e.destructive&&C.reverse(),s.append(E(...C,h))}#s(t){
+changed){s.append(this.offerAfterAChange(e,m,c,h));return}let x=p("Edit…","edit",()=>{this.whole(e,O=>r(this.editForm(
+O,a,l("edit"))))}),S=this.tables.get(e.id);S&&(S.changed=()=>{m.disabled=!S.ticked.length,c.disabled=!S.ticked.length},S.
+changed());let C=[m,e.kind==="approval"&&!e.alike.length?x:null,c];e.destructive&&C.reverse(),s.append(E(...C,h))}#s(t){
 return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.nodes.get(t);s&&(s.drawn=""),this.paint();
 let n=this.nodes.get(t)?.node.querySelector(`.adknb-${e}`);n instanceof HTMLElement&&this.steady.focus(n)}editForm(t,e,s){
-let r={label:"Approve unchanged",changed:"Approve with these changes",more:[p("Back","back",s)],leave:s,values:t.args};return new P(
+let r={label:"Approve unchanged",changed:"Approve with these changes",more:[p("Back","back",s)],leave:s,values:t.args};return new q(
 t.schema,a=>this.answer(e(),!0,{args:a}),r)}reasonForm({kind:t},e,s){let n={type:"string",title:t==="approval"||t==="dou\
 bt"?"reason (optional; the model is told)":"reason (optional)"},r=l=>this.answer(e(),!1,{reason:l?.reason?.trim()||null}),
-a={label:"Reject",look:"reject",more:[p("Back","back",s)],leave:s};return new P({properties:{reason:n},"x-titles":!0},r,
+a={label:"Reject",look:"reject",more:[p("Back","back",s)],leave:s};return new q({properties:{reason:n},"x-titles":!0},r,
 a)}answer(t,e,{args:s=null,reason:n=null}={}){let r=t.alike.length?this.tables.get(t.id)?.ticked??[t.alike[0].key]:void 0;
 t.kind==="approval"||t.kind==="doubt"?this.store.decide(t,e?"approve":"reject",{args:s,reason:n,alike:r}):this.store.decide(
 t,"answer",{value:{confirmed:e,...n&&{reason:n},...r&&{alike:r}}})}whole(t,e){t.args?e(t):this.store.need("call",t.id,e)}showAll(t,e,s){
 let n=[...e.closest(".adknb-arguments")?.children??[]].findIndex(r=>r.contains(e));this.store.need("call",t.id,({texts:r})=>{
 e.classList.add("adknb-whole"),e.tabIndex=0,e.textContent=r[n],s.remove()})}#i(t,e){let s=e?this.#n(t):null;if(s)return s.
-node;let n=Gt(t.arguments,(a,l)=>this.showAll(t,a,l))??"",[r]=t.alike;return t.alike.length!==1||r.count===1?n:o("div","",
+node;let n=Vt(t.arguments,(a,l)=>this.showAll(t,a,l))??"",[r]=t.alike;return t.alike.length!==1||r.count===1?n:o("div","",
 n,o("div","remark",`${r.count.toLocaleString("en")} calls with these arguments`))}#n(t){if(t.alike.length<2)return null;
-let e=this.tables.get(t.id);if(e?.keys===t.alike.map(({key:n})=>n).join())return e;let s=new lt(t,n=>this.store.need("ca\
+let e=this.tables.get(t.id);if(e?.keys===t.alike.map(({key:n})=>n).join())return e;let s=new ht(t,n=>this.store.need("ca\
 ll",t.id,({alike:r})=>n(r)));return this.tables.set(t.id,s),s}offerAfterAChange(t,e,s,n){e.disabled=!0;let r=u=>this.store.
 decide(t,u,{args:null,reason:null}),a=t.gone?"":p("Re-ask","go",()=>r("reask")),l=t.gone?`Run ${t.version}`:`Run old ver\
 sion (${t.version})`,h=t.version?p(l,"edit",()=>r("old")):"",d=o("div","problem",t.changed);return o("div","",d,E(e,a,h,
 s,n))}offerToGive(t,e){let s=this.#o(e,()=>{let n=(l,h)=>{this.forms.delete(e.id),this.store.decide(this.#s(e),l,h)},r=p(
-"Refuse","refuse",()=>n("refuse",{})),a={...e.answer_schema,"x-titles":!0};return new P(a,l=>n("answer",{value:l}),{label:"\
-Continue",more:[r]})});f(s.twin,"or type: ",o("code","",e.how)),t.append(js(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.
-store.decide(this.#s(e),"answer",{value:a}),n=this.#o(e,()=>new P(e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(
+"Refuse","refuse",()=>n("refuse",{})),a={...e.answer_schema,"x-titles":!0};return new q(a,l=>n("answer",{value:l}),{label:"\
+Continue",more:[r]})});f(s.twin,"or type: ",o("code","",e.how)),t.append(_s(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.
+store.decide(this.#s(e),"answer",{value:a}),n=this.#o(e,()=>new q(e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(
 n.twin,...r?["or type it below"]:["or type: ",o("code","",e.how)]),t.append(n.node)}#o(t,e){let s=this.forms.get(t.id)??
 e();return this.forms.set(t.id,s),s}isNext(t){return t===[...this.store.cards.values()].find(e=>e.kind==="input"&&this.store.
-isOpen(e))}#r(t){let e=[...this.store.cards.values()].filter(l=>this.store.isOpen(l)&&!tt(l)),s=[...this.store.cards.keys()],
+isOpen(e))}#r(t){let e=[...this.store.cards.values()].filter(l=>this.store.isOpen(l)&&!et(l)),s=[...this.store.cards.keys()],
 n=e.find(l=>s.indexOf(l.id)>s.indexOf(t))??e[0],r=n&&this.nodes.get(n.id)?.node;if(!r)return!1;let a=this.forms.get(n.id)?.
 first??r.querySelector(".adknb-buttons button");return this.steady.focus(a instanceof HTMLElement?a:r),r.scrollIntoView(
-{block:"nearest"}),!0}onCardKey(t){t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};function mt(i){return i.state!==
-"asked"&&!tt(i)}var ze={error:He,wait:Fe,unsent:Ke};function tt({kind:i}){return i in ze}function Ts({kind:i,tool:t,needs:e,
+{block:"nearest"}),!0}onCardKey(t){t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};function gt(i){return i.state!==
+"asked"&&!et(i)}var Je={error:He,wait:We,unsent:Ke};function et({kind:i}){return i in Je}function js({kind:i,tool:t,needs:e,
 in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which may have taken effect already"]:i==="credentia\
-l"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Ms({title:i,
+l"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Ns({title:i,
 text:t},e){let s=o("pre","json source",t);s.tabIndex=0,s.setAttribute("role","group"),s.setAttribute("aria-label",i);let n=o(
-"details","document",o("summary","",i),s);return n.open=e===0,n}function js(i){if(!/^https?:/i.test(i))return null;let t=o(
+"details","document",o("summary","",i),s);return n.open=e===0,n}function _s(i){if(!/^https?:/i.test(i))return null;let t=o(
 "a","link",`Open ${new URL(i).host}`);return t.href=i,t.target="_blank",t.rel="noopener noreferrer",o("div","step",t,o("\
-span","dim"," and sign in there, then paste the address it leads to:"))}var Ns=200,gt=class{constructor(t,e){this.host=t,this.done=e,this.names=[],this.known=[],this.button=p("Attach","small a\
-ttach",()=>{this.#t()}),this.button.title="A file of this folder or a variable of the notebook",this.button.setAttribute(
-"aria-expanded","false"),this.chips=o("div","attached"),this.search=o("input","input attach-search"),this.search.setAttribute(
-"aria-label","Find a file or a variable"),this.search.placeholder="Find a file or a variable",this.search.addEventListener(
-"input",()=>this.#e()),this.list=o("div","attach-list"),this.panel=o("div","attach-panel",this.search,this.list),this.panel.
+span","dim"," and sign in there, then paste the address it leads to:"))}var Bs=200,bt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.known=[],this.button=p("","s\
+mall attach",()=>{this.#t()}),this.button.append(Ps(),o("span","attach-word","Attach")),this.button.title="Files of your\
+ computer or of the kernel's folder, variables of the notebook; drop or paste files here",this.button.setAttribute("aria\
+-expanded","false"),this.chips=o("div","attached"),this.note=o("div","attach-note bad"),this.note.setAttribute("role","s\
+tatus"),this.picker=o("input",""),Object.assign(this.picker,{type:"file",multiple:!0,hidden:!0}),this.picker.addEventListener(
+"change",()=>{this.addFiles([...this.picker.files??[]]),this.picker.value="",this.close()}),this.own=p("","small attach-\
+own",()=>this.picker.click()),this.search=o("input","input attach-search"),this.search.setAttribute("aria-label","Find a\
+ file or a variable"),this.search.placeholder="Find a file or a variable",this.search.addEventListener("input",()=>this.#e()),
+this.list=o("div","attach-list"),this.panel=o("div","attach-panel",this.own,this.picker,this.search,this.list),this.panel.
 id=g(),this.panel.hidden=!0,this.panel.setAttribute("role","group"),this.panel.setAttribute("aria-label","Attach"),this.
-button.setAttribute("aria-controls",this.panel.id),this.panel.addEventListener("keydown",s=>this.#s(s)),this.paint()}async#t(){
-if(!this.panel.hidden){this.close();return}this.panel.hidden=!1,this.button.setAttribute("aria-expanded","true"),this.search.
-value="",this.search.focus(),f(this.list,o("div","dim","…")),this.known=await this.host.attachables(),this.#e()}close(){
-this.panel.hidden=!0,this.button.setAttribute("aria-expanded","false"),this.done()}#e(){let t=this.search.value.trim().toLowerCase(),
-s=this.known.filter(({name:n})=>n.toLowerCase().includes(t)&&!this.names.includes(n)).slice(0,Ns).map(({name:n,kind:r})=>{
-let a=p("","attach-row",()=>this.add(n));return a.append(o("span","attach-name",n),o("span","dim",r)),a});f(this.list,...s.
-length?s:[o("div","dim attach-none","There is nothing of that name.")])}add(t){this.names=[...this.names,t],this.paint(),
-this.close()}take(){let{names:t}=this;return this.names=[],this.paint(),t}paint(){let t=this.names.map(e=>{let s=p("","a\
-ttached-chip",()=>{this.names=this.names.filter(n=>n!==e),this.paint(),this.done()});return s.append(o("span","attached-\
-name",e),o("span","","×")),s.setAttribute("aria-label",`Do not attach ${e}`),s});f(this.chips,...t),this.chips.hidden=!t.
-length}#s(t){let e=[...this.list.querySelectorAll("button")],s=e.findIndex(r=>r===document.activeElement),n={ArrowDown:s+
-1,ArrowUp:s-1};if(t.key==="Escape")this.close();else if(t.key==="Enter"&&t.target===this.search)e[0]?.click();else if(t.
-key in n)(e[n[t.key]]??this.search).focus();else return;t.preventDefault(),t.stopPropagation()}};var bt=class{constructor(t){this.host=t,this.reason="",this.input=o("textarea","input say"),this.input.rows=1,this.input.
+button.setAttribute("aria-controls",this.panel.id),this.panel.addEventListener("keydown",s=>this.#n(s)),this.#i()}paint({
+attaches:t,gone:e,most:s}){this.takes=t&&!e,this.button.hidden=!this.takes,this.most=s,this.own.textContent=`Choose file\
+s of your computer… (${I(s)} a message)`}async#t(){if(!this.panel.hidden){this.close();return}this.panel.hidden=!1,this.
+button.setAttribute("aria-expanded","true"),this.search.value="",this.search.focus(),f(this.list,o("div","dim","…")),this.
+known=await this.host.attachables(),this.#e()}close(){this.panel.hidden=!0,this.button.setAttribute("aria-expanded","fal\
+se"),this.done()}#e(){let t=this.search.value.trim().toLowerCase(),s=this.known.filter(({name:n})=>n.toLowerCase().includes(
+t)&&!this.#s(n)).slice(0,Bs).map(({name:n,kind:r})=>{let a=p("","attach-row",()=>this.add(n));return a.append(o("span","\
+attach-name",n),o("span","dim",r)),a});f(this.list,...s.length?s:[o("div","dim attach-none","There is nothing of that na\
+me.")])}#s(t){return this.items.some(e=>e.name===t&&e.data===null)}add(t){this.items=[...this.items,{name:t,data:null,bytes:0}],
+this.#i(),this.close()}async addFiles(t){let e=[];for(let s of t){let n=this.items.reduce((a,l)=>a+l.bytes,0),r=n+s.size>
+this.most?null:await Is(s);r!==null?this.items=[...this.items,{name:s.name,data:r,bytes:s.size}]:s.size>this.most?e.push(
+`${s.name} has ${I(s.size)}, a message takes ${I(this.most)}.`):n+s.size>this.most?e.push(`${s.name} is too much with th\
+e others: a message takes ${I(this.most)}.`):e.push(`${s.name} cannot be read; a folder cannot be attached.`)}this.#i(e.
+join(" ")),this.done()}clear(){this.items=[],this.#i()}#i(t=""){this.note.textContent=t;let e=this.items.map(s=>{let{name:n,
+data:r,bytes:a}=s,l=p("","attached-chip",()=>{this.items=this.items.filter(d=>d!==s),this.#i(),this.done()}),h=r===null?
+null:o("span","dim",I(a));return l.append(o("span","attached-name",n),h??"",o("span","","×")),l.setAttribute("aria-labe\
+l",`Do not attach ${n}`),l});f(this.chips,...e),this.chips.hidden=!e.length}listen(t){let e=s=>this.takes&&s.dataTransfer?.
+types.includes("Files");t.addEventListener("dragover",s=>{e(s)&&(s.preventDefault(),s.stopPropagation(),t.toggleAttribute(
+"data-drop",!0))}),t.addEventListener("dragleave",s=>{s.relatedTarget instanceof Node&&t.contains(s.relatedTarget)||t.removeAttribute(
+"data-drop")}),t.addEventListener("drop",s=>{t.removeAttribute("data-drop"),e(s)&&(s.preventDefault(),s.stopPropagation(),
+this.addFiles([...s.dataTransfer?.files??[]]))}),t.addEventListener("paste",s=>{let{clipboardData:n}=s;!this.takes||!n?.
+files.length||n.types.includes("text/plain")||(s.preventDefault(),s.stopPropagation(),this.addFiles([...n.files]))})}#n(t){
+let e=[...this.list.querySelectorAll("button")],s=e.findIndex(r=>r===document.activeElement),n={ArrowDown:s+1,ArrowUp:s-
+1};if(t.key==="Escape")this.close();else if(t.key==="Enter"&&t.target===this.search)e[0]?.click();else if(t.key in n)(e[n[t.
+key]]??this.search).focus();else return;t.preventDefault(),t.stopPropagation()}};function Is(i){return new Promise(t=>{let e=new FileReader;
+e.onload=()=>t(String(e.result).split(",",2)[1]??""),e.onerror=()=>t(null),e.readAsDataURL(i)})}function Ps(){let i=k("s\
+vg",{class:"adknb-clip-icon",viewBox:"0 0 16 16","aria-hidden":"true"});return i.append(k("path",{d:"M13.5 7.3 8 12.8a3.\
+2 3.2 0 0 1-4.6-4.6l5.8-5.7a2.1 2.1 0 0 1 3 3L6.6 11a1 1 0 0 1-1.5-1.4l5-5"})),i}var wt=class{constructor(t){this.host=t,this.reason="",this.input=o("textarea","input say"),this.input.rows=1,this.input.
 id=g(),this.label=o("label","hidden"),this.label.htmlFor=this.input.id,this.hint=o("div","dim hint-line"),this.hint.id=`${this.
 input.id}-hint`,this.input.setAttribute("aria-describedby",this.hint.id),this.input.addEventListener("input",()=>this.#t()),
-this.attach=new gt(t,()=>this.input.focus()),this.send=p("Send","go send",()=>this.submit()),this.stop=p("Stop","stop",()=>{
+this.attach=new bt(t,()=>this.input.focus()),this.send=p("Send","go send",()=>this.submit()),this.stop=p("Stop","stop",()=>{
 t.emit({kind:"stop"}),this.input.focus()});let e=o("div","composer-row",this.attach.button,this.hint,this.stop,this.send),
-s=o("div","composer-field",this.attach.chips,this.label,this.input,e);this.node=o("div","composer",this.attach.panel,s),
-s.addEventListener("mousedown",n=>{n.target===s&&(n.preventDefault(),this.input.focus())}),this.input.addEventListener("\
-keydown",n=>this.#e(n))}paint(t){this.reason=t.reason,this.label.textContent=`Message to ${t.agent}`,this.input.placeholder=
+s=o("div","composer-field",this.attach.chips,this.attach.note,this.label,this.input,e);this.node=o("div","composer",this.
+attach.panel,s),s.addEventListener("mousedown",n=>{n.target===s&&(n.preventDefault(),this.input.focus())}),this.input.addEventListener(
+"keydown",n=>this.#e(n))}paint(t){this.reason=t.reason,this.label.textContent=`Message to ${t.agent}`,this.input.placeholder=
 t.answers?"Your answer":`Message ${t.agent}`,this.input.disabled=t.gone,this.hint.textContent=t.reason||`Enter sends${t.
 answers?" your answer":""}, Shift+Enter makes a new line.`,this.hint.toggleAttribute("data-reason",!!t.reason),this.attach.
-button.hidden=!t.attaches||t.gone,this.stop.hidden=!t.running,this.stop.disabled=t.stopping,this.stop.textContent=t.stopping?
-"Stopping…":"Stop",this.send.hidden=t.running&&!!t.reason,this.#t()}#t(){this.send.disabled=!!this.reason||!this.input.
-value.trim()}submit(){let t=this.input.value;!t.trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.
-names})&&(this.attach.take(),this.input.value="",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.
-input.focus();let e=t.indexOf("…");this.input.setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||
-t.shiftKey||t.isComposing||(t.preventDefault(),this.submit())}};var _s=2e4,Bs="and as assert async await begin break case catch class const continue def default del do elif else end en\
+paint(t),this.stop.hidden=!t.running,this.stop.disabled=t.stopping,this.stop.textContent=t.stopping?"Stopping…":"Stop",
+this.send.hidden=t.running&&!!t.reason,this.#t()}#t(){this.send.disabled=!!this.reason||!this.input.value.trim()}submit(){
+let t=this.input.value;!t.trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.items})&&(this.attach.
+clear(),this.input.value="",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.input.focus();let e=t.
+indexOf("…");this.input.setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||t.shiftKey||t.isComposing||
+(t.preventDefault(),this.submit())}};var Rs=2e4,qs="and as assert async await begin break case catch class const continue def default del do elif else end en\
 um except export extends final finally fn for from func function global if impl implements import in instanceof interfac\
 e is lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static st\
-ruct super switch this throw try type typeof use using var void while with yield",Is="False None True false nil null sel\
-f true undefined",Rs="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
+ruct super switch this throw try type typeof use using var void while with yield",Ds="False None True false nil null sel\
+f true undefined",Fs="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
 oup having in index inner insert into is join key left like limit not null offset on or order outer primary right select\
- set table then union unique update values view when where with",Ps=new Set(Bs.split(" ")),Je=new Set(Is.split(" ")),qs=new Set(
-Rs.split(" ")),Ds=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
-" ")),Vt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Hs(i){let t=Ds.has(i)?"#\
+ set table then union unique update values view when where with",Hs=new Set(qs.split(" ")),Ue=new Set(Ds.split(" ")),Ws=new Set(
+Fs.split(" ")),zs=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
+" ")),Yt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Ks(i){let t=zs.has(i)?"#\
 [^\\n]*":i==="sql"?"--[^\\n]*":"//[^\\n]*|/\\*[^]*?\\*/",e=`"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.\
 )*'|\`(?:[^\`\\\\]|\\\\.)*\``,s="\\b(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)\\b";return new RegExp(
-`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Fs(i,t,e){return t==="json"?Je.has(i)?
-"constant":"":i.startsWith("@")?"name":(t==="sql"?qs.has(i.toLowerCase()):Ps.has(i))?"keyword":Je.has(i)?"constant":e?"n\
-ame":""}function Ws(i,t){if(Vt.has(t)||i.length>_s)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
-Hs(t))){let[r,a,l,h,d,u]=n,c=a?"comment":l?"string":h?"number":Fs(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
-n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function Ks(i){let t=[],
+`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Js(i,t,e){return t==="json"?Ue.has(i)?
+"constant":"":i.startsWith("@")?"name":(t==="sql"?Ws.has(i.toLowerCase()):Hs.has(i))?"keyword":Ue.has(i)?"constant":e?"n\
+ame":""}function Us(i,t){if(Yt.has(t)||i.length>Rs)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
+Ks(t))){let[r,a,l,h,d,u]=n,c=a?"comment":l?"string":h?"number":Js(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
+n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function Gs(i){let t=[],
 e="";for(let s of i.split(`
 `)){let[,n="",r=""]=/^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/.exec(s)??[];!e&&n&&t.push(r.toLowerCase()),!e&&n?e=n:e&&n.startsWith(
-e)&&!r&&(e="")}return t}function wt(i,t,e){let s=[...i.querySelectorAll("pre")];if(!s.length)return;let n=Ks(t);for(let[
+e)&&!r&&(e="")}return t}function kt(i,t,e){let s=[...i.querySelectorAll("pre")];if(!s.length)return;let n=Gs(t);for(let[
 r,a]of s.entries()){let{textContent:l,parentElement:h}=a;if(!h||h.classList.contains("adknb-code"))continue;let d=n[r]??
-"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Ws(l,d));let c=Vt.has(d)?"code":d,m=u?v("Copy",()=>l.
-replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let k=o("div","code");a.tabIndex=0,a.setAttribute("rol\
-e","group"),a.setAttribute("aria-label",c),a.replaceWith(k),k.append(o("div","code-head",o("span","",Vt.has(d)?"":d),m),
-a)}}var Ue=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function zs(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
-e.filter(Ue):[];if(s.length)return`calling ${[...new Set(s.map(c=>c.tool))].join(", ")} …`;if(!e.length)return i.some(
+"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Us(l,d));let c=Yt.has(d)?"code":d,m=u?y("Copy",()=>l.
+replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let x=o("div","code");a.tabIndex=0,a.setAttribute("rol\
+e","group"),a.setAttribute("aria-label",c),a.replaceWith(x),x.append(o("div","code-head",o("span","",Yt.has(d)?"":d),m),
+a)}}var Ge=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function Vs(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
+e.filter(Ge):[];if(s.length)return`calling ${[...new Set(s.map(c=>c.tool))].join(", ")} …`;if(!e.length)return i.some(
 c=>c.kind==="thought")?"thought about it":i[0].text;let n=new Set(e.map(c=>c.tool)),[r]=n,a=n.size>1?`used ${b(n.size,"t\
 ool")}`:`used ${r}`,l=e.length>n.size?b(e.length,"call"):"",h=e.filter(c=>c.ok===!1).length,d=e.reduce((c,m)=>c+(m.ms??0),
-0);return[a,l,h?`${h} failed`:"",d>=10?`${(d/1e3).toFixed(d<100?2:1)} s`:""].filter(Boolean).join(" · ")}var z=class{constructor(t){
+0);return[a,l,h?`${h} failed`:"",d>=10?`${(d/1e3).toFixed(d<100?2:1)} s`:""].filter(Boolean).join(" · ")}var J=class{constructor(t){
 this.open=!1,this.steps=[],this.line=o("span","talk-steps-line"),this.arrow=o("span","talk-arrow","▸"),this.arrow.setAttribute(
 "aria-hidden","true"),this.button=o("button","talk-steps-button",this.arrow,this.line),this.button.type="button",this.button.
 addEventListener("click",()=>t(()=>{this.open=!this.open,this.#t()})),this.body=o("div","talk-steps-body"),this.body.id=
 g(),this.button.setAttribute("aria-controls",this.body.id),this.node=o("div","talk-steps",this.button,this.body),this.#t()}paint(t,e){
-this.node.hidden=!t.length,t.length&&(this.steps=t,this.line.textContent=zs(t,e),this.node.toggleAttribute("data-running",
-e&&t.some(Ue)),this.node.toggleAttribute("data-failed",t.some(s=>s.ok===!1)),this.#t())}#t(){this.arrow.textContent=this.
+this.node.hidden=!t.length,t.length&&(this.steps=t,this.line.textContent=Vs(t,e),this.node.toggleAttribute("data-running",
+e&&t.some(Ge)),this.node.toggleAttribute("data-failed",t.some(s=>s.ok===!1)),this.#t())}#t(){this.arrow.textContent=this.
 open?"▾":"▸",this.button.setAttribute("aria-expanded",String(this.open)),this.body.hidden=!this.open,this.open&&f(this.
-body,...this.steps.map(Js))}};function Js(i){if(i.kind!=="call")return o("div",`talk-step talk-step-${i.kind}`,i.text);let t=i.
+body,...this.steps.map(Ys))}};function Ys(i){if(i.kind!=="call")return o("div",`talk-step talk-step-${i.kind}`,i.text);let t=i.
 ok===!1?o("span","bad","failed"):null,e=w(i.ms),s=o("div","talk-step-call",o("code","",o("b","",i.tool),"(",i.args,")"),
 o("span","talk-step-end",t,e?` ${e}`:"")),n=i.result??i.text;return o("div","talk-step",s,n?o("div","talk-step-result",n):
-null)}var kt=class{constructor(t,e){this.host=t,this.growing=null,this.drawn="",this.head=o("div","talk-head"),this.text=o("di\
-v","talk-text"),this.steps=new z(e),this.node=o("div","talk-part",this.head,this.text,this.steps.node)}paint(t,{model:e,
+null)}var xt=class{constructor(t,e){this.host=t,this.growing=null,this.drawn="",this.head=o("div","talk-head"),this.text=o("di\
+v","talk-text"),this.steps=new J(e),this.node=o("div","talk-part",this.head,this.text,this.steps.node)}paint(t,{model:e,
 named:s,running:n}){this.node.dataset.kind=t.kind,this.head.hidden=!s||!t.who,s&&f(this.head,o("b","",t.who),e?o("span",
 "talk-model",e):null),this.steps.paint(t.steps,n);let{text:r,html:a,tail:l,streaming:h,pieces:d,pages:u}=t;if(this.text.
 hidden=!r&&!a&&!d.length&&!u.length,h&&a!==null){this.#t(t);return}let c=[r.length,a?.length,l.length,d.length,u.length,
-h].join();if(this.drawn===c&&!this.growing)return;this.drawn=c,this.growing=null;let m=a===null?o("div","text",r):W(a+l,
-null);f(this.text,r||a?m:null,...u.map(k=>T(k)),L(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new F(null),f(this.
-text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){wt(t,e,s);for(let n of t.querySelectorAll(
+h].join();if(this.drawn===c&&!this.growing)return;this.drawn=c,this.growing=null;let m=a===null?o("div","text",r):z(a+l,
+null);f(this.text,r||a?m:null,...u.map(x=>T(x)),L(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new W(null),f(this.
+text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){kt(t,e,s);for(let n of t.querySelectorAll(
 ".adknb-wide:not([tabindex])"))n.setAttribute("tabindex","0"),n.setAttribute("role","group"),n.setAttribute("aria-label",
-"Table");this.host.drawn(t)}};var xt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
+"Table");this.host.drawn(t)}};var vt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
 "div","talk-mine"),this.note=o("div","talk-note"),this.question=o("div","talk-question",this.asked,this.note),this.answers=
 o("div","talk-parts"),this.thinking=o("div","talk-thinking",o("span",""),o("span",""),o("span","")),this.thinking.setAttribute(
-"aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0,this.copy=v("Copy",()=>this.words),this.retry=
+"aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0,this.copy=y("Copy",()=>this.words),this.retry=
 p("Retry","small again",()=>t.emit({kind:"retry",turn:this.turn?.id??""})),this.edit=p("Edit","small again",()=>this.#e()),
 this.more=p("Details","small",()=>this.unfold(()=>this.#s())),this.retry.title="Send the message again, in a copy of the\
  conversation that ends before it",this.edit.title="Change the message, and send it in a copy of the conversation that e\
@@ -426,7 +446,7 @@ asked,r,o("div","text",t.asked.text),l,L(t.asked.pieces))}this.note.textContent=
 t,e);let n=t.parts.some(r=>r.streaming);this.thinking.hidden=!t.running||n,this.copy.hidden=!this.words,this.actions.hidden=
 t.running||!(this.words||t.repeats||t.detailed)||!t.parts.length,this.retry.hidden=this.edit.hidden=!t.repeats,this.more.
 hidden=!t.detailed}#t(t,e){let s=new Set(this.parts.keys()),n="";for(let a of t.parts){s.delete(a.id);let l=this.parts.get(
-a.id);l||(l=new kt(this.host,this.unfold),this.parts.set(a.id,l),this.answers.append(l.node));let h=(a.kind==="answer"||
+a.id);l||(l=new xt(this.host,this.unfold),this.parts.set(a.id,l),this.answers.append(l.node));let h=(a.kind==="answer"||
 a.kind==="error")&&a.who!==n;l.paint(a,{model:e.models[a.who]??"",named:h,running:t.running}),a.kind!=="note"&&(n=a.who)}
 for(let a of s)this.parts.get(a)?.node.remove(),this.parts.delete(a);let r=t.parts.map(a=>this.parts.get(a.id)?.node);for(let[
 a,l]of r.entries())l&&this.answers.children[a]!==l&&this.answers.insertBefore(l,this.answers.children[a]??null)}#e(){if(!this.
@@ -438,101 +458,101 @@ let l=o("div","talk-edit-buttons",p("Cancel","small",n),p("Send","small go",r));
 s.value.length,s.value.length)}#s(){this.opened?this.close():(this.opened=this.host.details(this.turn?.id??""),f(this.place,
 this.opened?.node)),this.place.hidden=!this.opened,this.opened&&this.place.scrollIntoView({block:"nearest"}),this.more.setAttribute(
 "aria-expanded",String(!!this.opened))}close(){this.opened?.close(),this.opened=null,this.place.replaceChildren()}remove(){
-this.close(),this.node.remove()}};var Us=40,vt=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
+this.close(),this.node.remove()}};var Xs=40,yt=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
 o("div","earlier"),this.list=o("div","talk-list"),this.inner=o("div","talk-inner",this.earlier,this.empty,this.list),this.
 scroller=o("div","talk",this.inner),this.scroller.tabIndex=0,this.scroller.setAttribute("role","log"),this.scroller.setAttribute(
 "aria-live","off"),this.scroller.setAttribute("aria-label","Conversation"),this.scroller.addEventListener("scroll",()=>{
-let{scrollHeight:s,scrollTop:n,clientHeight:r}=this.scroller;this.follows=s-n-r<Us,this.down.hidden=this.follows}),this.
+let{scrollHeight:s,scrollTop:n,clientHeight:r}=this.scroller;this.follows=s-n-r<Xs,this.down.hidden=this.follows}),this.
 down=p("↓","to-end",()=>this.toEnd()),this.down.setAttribute("aria-label","To the newest message"),this.down.hidden=!0,
-this.slot=o("div","talk-slot");let e={...t,emit:s=>this.#t(s)};this.composer=new bt(e),this.typing=e,this.sized=new ResizeObserver(
+this.slot=o("div","talk-slot");let e={...t,emit:s=>this.#t(s)};this.composer=new wt(e),this.typing=e,this.sized=new ResizeObserver(
 ()=>{this.follows&&this.#e()}),this.sized.observe(this.inner),this.sized.observe(this.scroller),this.node=o("div","chat",
-o("div","talk-frame",this.scroller,this.down),this.slot,this.composer.node),this.node.addEventListener("keydown",s=>{s.stopPropagation(),
-s.key==="Escape"&&t.leave()})}#t(t){return this.host.emit(t)?(this.composer.input.focus(),!0):!1}toEnd(){this.follows=!0,
-this.#e(),this.composer.input.focus()}#e(){this.scroller.scrollTop=this.scroller.scrollHeight,this.down.hidden=!0}paint(t){
-this.earlier.textContent=t.earlier?`${b(t.earlier,"earlier message")} above are not shown`:"",this.#n(t);let e=new Set(this.
-turns.keys()),s=t.turns.at(-1);for(let n of t.turns)e.delete(n.id),this.#s(n,t,n===s);for(let n of e)this.turns.get(n)?.
-remove(),this.turns.delete(n);this.node.toggleAttribute("data-gone",t.gone),this.composer.paint(t)}#s(t,e,s){let n=this.
-turns.get(t.id);n?s&&this.list.lastElementChild!==n.node&&this.list.append(n.node):(n=new xt(this.typing,r=>this.#i(r)),
-this.turns.set(t.id,n),this.list.append(n.node)),n.turn!==t&&n.paint(t,e)}#i(t){this.follows=!1,t()}#n({agent:t,description:e,
-suggestions:s,turns:n,gone:r}){this.empty.hidden=n.length>0;let a=JSON.stringify([t,e,s]);if(this.empty.hidden||this.empty.
-dataset.drawn===a)return;this.empty.dataset.drawn=a;let l=s.map(h=>p(h,"suggestion",()=>this.composer.fill(h)));f(this.empty,
-o("div","talk-agent",t),e?o("div","dim",e):null,l.length&&!r?o("div","suggestions",...l):null)}remove(){this.sized.disconnect();
-for(let t of this.turns.values())t.close()}};var j=i=>i.author==="user"?"you":i.author;function J(i){let t=j(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
-result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var Ge=/^(?!.*\/answer\d+$)/,yt=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
+o("div","talk-frame",this.scroller,this.down),this.slot,this.composer.node),this.composer.attach.listen(this.node),this.
+node.addEventListener("keydown",s=>{s.stopPropagation(),s.key==="Escape"&&t.leave()})}#t(t){return this.host.emit(t)?(this.
+composer.input.focus(),!0):!1}toEnd(){this.follows=!0,this.#e(),this.composer.input.focus()}#e(){this.scroller.scrollTop=
+this.scroller.scrollHeight,this.down.hidden=!0}paint(t){this.earlier.textContent=t.earlier?`${b(t.earlier,"earlier messa\
+ge")} above are not shown`:"",this.#n(t);let e=new Set(this.turns.keys()),s=t.turns.at(-1);for(let n of t.turns)e.delete(
+n.id),this.#s(n,t,n===s);for(let n of e)this.turns.get(n)?.remove(),this.turns.delete(n);this.node.toggleAttribute("data\
+-gone",t.gone),this.composer.paint(t)}#s(t,e,s){let n=this.turns.get(t.id);n?s&&this.list.lastElementChild!==n.node&&this.
+list.append(n.node):(n=new vt(this.typing,r=>this.#i(r)),this.turns.set(t.id,n),this.list.append(n.node)),n.turn!==t&&n.
+paint(t,e)}#i(t){this.follows=!1,t()}#n({agent:t,description:e,suggestions:s,turns:n,gone:r}){this.empty.hidden=n.length>
+0;let a=JSON.stringify([t,e,s]);if(this.empty.hidden||this.empty.dataset.drawn===a)return;this.empty.dataset.drawn=a;let l=s.
+map(h=>p(h,"suggestion",()=>this.composer.fill(h)));f(this.empty,o("div","talk-agent",t),e?o("div","dim",e):null,l.length&&
+!r?o("div","suggestions",...l):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var j=i=>i.author==="user"?"you":i.author;function U(i){let t=j(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
+result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var Ve=/^(?!.*\/answer\d+$)/,$t=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
 this.of.clear();for(let t of this.store.rows.values())this.#e(t)}touch(t){t.op==="append"?this.#e(t.row):t.op==="clear"?
 this.reset():t.op==="status"?this.#t(this.entries.at(-1)):t.id!==void 0&&this.#t(this.of.get(t.id))}#t(t){t&&(t.turn=null)}#e(t){
-(t.kind==="user"&&Ge.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.at(-1)),this.entries.
+(t.kind==="user"&&Ve.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.at(-1)),this.entries.
 push({rows:[],turn:null}));let s=this.entries[this.entries.length-1];s.rows.push(t.id),s.turn=null,this.of.set(t.id,s)}isIn(t,e){
 return this.of.get(e)?.rows[0]===t}take(){let{status:t,earlier:e}=this.store,s=this.entries.at(-1);e&&(this.entries=this.
 entries.filter(n=>this.#s(n)));for(let n of this.entries)n.turn??=this.#i(n.rows,n===s?t.status:"done");return this.entries.
 flatMap(({turn:n})=>n?[n]:[])}#s(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(s)||this.
 of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#i(t,e){let s=t.map(d=>this.store.rows.
-get(d)).filter(d=>d!==void 0),n=s[0],r=n?.kind==="user"&&Ge.test(n.id),a=e==="running",l=Vs(r?s.slice(1):s,a);e==="cance\
-lled"&&l.push(U(`${t[0]}/stopped`,"note","","Stopped."));let h=!/^(refused|note)/.test(t[0]);return{id:t[0],asked:r?Gs(n):
-null,parts:l,running:a,note:"",repeats:r&&(!h||this.store.box?.forks===!0),detailed:h}}},Ve=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
-function Gs(i){let t=[...i.text.matchAll(Ve)].map(([,e])=>e);return{who:j(i),text:i.text.replace(Ve,"").trim(),attached:t,
-pieces:i.shown??[]}}function U(i,t,e,s){return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],
-pages:[]}}function Vs(i,t){let e=new Yt;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):Xt(s)||s.kind==="user"?e.
-step(s):s.kind==="sources"?e.sources(s):s.kind==="marker"?e.parts.push(U(s.id,"note","",s.text)):s.kind==="error"?e.error(
-s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(j(i[i.length-1]??{author:""}),t),e.parts}var Yt=class{constructor(){
+get(d)).filter(d=>d!==void 0),n=s[0],r=n?.kind==="user"&&Ve.test(n.id),a=e==="running",l=Zs(r?s.slice(1):s,a);e==="cance\
+lled"&&l.push(G(`${t[0]}/stopped`,"note","","Stopped."));let h=!/^(refused|note)/.test(t[0]);return{id:t[0],asked:r?Qs(n):
+null,parts:l,running:a,note:"",repeats:r&&(!h||this.store.box?.forks===!0),detailed:h}}},Ye=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
+function Qs(i){let t=[...i.text.matchAll(Ye)].map(([,e])=>e);return{who:j(i),text:i.text.replace(Ye,"").trim(),attached:t,
+pieces:i.shown??[]}}function G(i,t,e,s){return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],
+pages:[]}}function Zs(i,t){let e=new Xt;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):Qt(s)||s.kind==="user"?e.
+step(s):s.kind==="sources"?e.sources(s):s.kind==="marker"?e.parts.push(G(s.id,"note","",s.text)):s.kind==="error"?e.error(
+s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(j(i[i.length-1]??{author:""}),t),e.parts}var Xt=class{constructor(){
 this.parts=[],this.question="",this.first="",this.steps=[],this.pieces=[]}#t(){this.first="",this.steps=[],this.pieces=[]}get#e(){
-return this.parts.findLast(t=>t.kind==="answer")}step(t){this.first||=t.id,this.steps.push(Qt(t)),this.pieces.push(...t.
+return this.parts.findLast(t=>t.kind==="answer")}step(t){this.first||=t.id,this.steps.push(Zt(t)),this.pieces.push(...t.
 shown??[])}sources({html:t,pages:e}){let s=this.#e;s&&(s.html=`${s.html??""}${t??""}`,s.pages=[...s.pages,...e??[]])}get isQuestion(){
-return this.parts.length>0&&this.parts.at(-1)?.id===this.question}mine(t){this.parts.push(U(t.id,"mine",j(t),t.text))}error(t){
-this.parts.push({...U(t.id,"error",j(t),t.text),steps:this.steps}),this.#t()}answer(t){let{id:e,text:s,html:n,tail:r,streaming:a,
-pages:l}=t,h={html:n,tail:r,streaming:a,steps:this.steps,pieces:Ye([...this.pieces,...t.shown??[]])};t.kind==="question"&&
-(this.question=this.first||e),this.parts.push({...U(this.first||e,"answer",j(t),s),...h,pages:l??[]}),this.#t()}end(t,e){
+return this.parts.length>0&&this.parts.at(-1)?.id===this.question}mine(t){this.parts.push(G(t.id,"mine",j(t),t.text))}error(t){
+this.parts.push({...G(t.id,"error",j(t),t.text),steps:this.steps}),this.#t()}answer(t){let{id:e,text:s,html:n,tail:r,streaming:a,
+pages:l}=t,h={html:n,tail:r,streaming:a,steps:this.steps,pieces:Xe([...this.pieces,...t.shown??[]])};t.kind==="question"&&
+(this.question=this.first||e),this.parts.push({...G(this.first||e,"answer",j(t),s),...h,pages:l??[]}),this.#t()}end(t,e){
 let{steps:s,pieces:n,first:r}=this;if(!s.length)return;let a=this.#e;!e&&a&&!s.some(l=>l.kind==="call")?a.steps=[...a.steps,
-...s]:this.parts.push({...U(r,"answer",t,""),steps:s,pieces:Ye(n)})}};function Xt({kind:i,author:t}){return i==="call"||
-i==="thought"||i==="marker"&&t!=="notebook"}function Qt({id:i,kind:t,text:e,tool:s,args:n,result:r,ok:a,ms:l}){return{id:i,
-kind:t==="call"||t==="thought"?t:"note",text:e,tool:s??"",args:n??"",result:r,ok:a,ms:l}}function Ye(i){let t=new Set;return i.
-filter(({kind:e,src:s,html:n,page:r,text:a})=>{let l=JSON.stringify([e,s,n,r,a]);return!t.has(l)&&t.add(l)})}var Zt=2e3;function q(i,t="",e=!0){if(i===null||typeof i!="object")return o("div","leaf",te(t),Ys(i));let s=Array.isArray(
-i)?i.map((d,u)=>[String(u),d]):Object.entries(i),[n,r]=Array.isArray(i)?"[]":"{}";if(!s.length)return o("div","leaf",te(
-t),o("span","dim",n+r));let a=`${s.length} ${s.length===1?"entry":"entries"}`,l=o("details","branch",o("summary","",te(t),
-o("span","dim",`${n} ${a} ${r}`))),h=()=>{l.childElementCount===1&&l.append(o("div","twigs",...s.map(([d,u])=>q(u,d,!1))))};
-return l.addEventListener("toggle",()=>l.open&&h()),e&&h(),l.open=e,l}function te(i){return i===""?null:o("span","name",
-`${i}: `)}function Ys(i){let t=typeof i=="string"?i:JSON.stringify(i),e=o("span",typeof i=="string"?"string":"atom",t.slice(
-0,Zt));if(t.length<=Zt)return e;let s=p(`… ${(t.length-Zt).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
+...s]:this.parts.push({...G(r,"answer",t,""),steps:s,pieces:Xe(n)})}};function Qt({kind:i,author:t}){return i==="call"||
+i==="thought"||i==="marker"&&t!=="notebook"}function Zt({id:i,kind:t,text:e,tool:s,args:n,result:r,ok:a,ms:l}){return{id:i,
+kind:t==="call"||t==="thought"?t:"note",text:e,tool:s??"",args:n??"",result:r,ok:a,ms:l}}function Xe(i){let t=new Set;return i.
+filter(({kind:e,src:s,html:n,page:r,text:a})=>{let l=JSON.stringify([e,s,n,r,a]);return!t.has(l)&&t.add(l)})}var te=2e3;function D(i,t="",e=!0){if(i===null||typeof i!="object")return o("div","leaf",ee(t),ti(i));let s=Array.isArray(
+i)?i.map((d,u)=>[String(u),d]):Object.entries(i),[n,r]=Array.isArray(i)?"[]":"{}";if(!s.length)return o("div","leaf",ee(
+t),o("span","dim",n+r));let a=`${s.length} ${s.length===1?"entry":"entries"}`,l=o("details","branch",o("summary","",ee(t),
+o("span","dim",`${n} ${a} ${r}`))),h=()=>{l.childElementCount===1&&l.append(o("div","twigs",...s.map(([d,u])=>D(u,d,!1))))};
+return l.addEventListener("toggle",()=>l.open&&h()),e&&h(),l.open=e,l}function ee(i){return i===""?null:o("span","name",
+`${i}: `)}function ti(i){let t=typeof i=="string"?i:JSON.stringify(i),e=o("span",typeof i=="string"?"string":"atom",t.slice(
+0,te));if(t.length<=te)return e;let s=p(`… ${(t.length-te).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
 remove()});return o("span","",e," ",s)}var St=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
 "aria-label","State"),this.node.tabIndex=0}paint(){let{state:t,cards:e}=this.store,s=t.some(a=>a.kind),n=[...e.values()].
 some(a=>a.kind!=="wait"&&this.store.isOpen(a));if(this.node.hidden=!t.length||n&&!s,this.node.hidden)return;let r=o("div",
 "pane-head","State",s?o("span","dim",this.store.box?" · changes since it began":" · changes this turn"):null);f(this.node,
-r,...t.map(a=>ee(a.key,a.kind,a.old,a.value)))}};function ee(i,t,e,s){let[n,r]=[e,s].map(d=>Z(d??"")),a=t==="~"?`${n} → ${r}`:
-t==="-"?n:r,l=o("span","mark",t||" "),h=o("div","entry",l,o("span","key",i),o("span","value",a));return h.dataset.mark=t||
-"",K[t]&&l.append(o("span","hidden",` ${K[t]}`)),h}var $t=class{constructor(t){this.store=t}exists(t){return!!(t.failure||t.detail||t.changes?.length||this.store.offers.includes(
+r,...t.map(a=>se(a.key,a.kind,a.old,a.value)))}};function se(i,t,e,s){let[n,r]=[e,s].map(d=>tt(d??"")),a=t==="~"?`${n} →\
+ ${r}`:t==="-"?n:r,l=o("span","mark",t||" "),h=o("div","entry",l,o("span","key",i),o("span","value",a));return h.dataset.
+mark=t||"",K[t]&&l.append(o("span","hidden",` ${K[t]}`)),h}var At=class{constructor(t){this.store=t}exists(t){return!!(t.failure||t.detail||t.changes?.length||this.store.offers.includes(
 "event"))}request(t){this.store.offers.includes("event")&&this.store.send({kind:"need",what:"event",id:t.id})}node(t){let e=(t.
-changes??[]).map(n=>ee(n.key,n.kind,n.old,n.new)),s=this.store.panels.get(`event/${t.id}`);return o("div","detail",t.failure?
-De(t.failure):null,e.length?o("div","changes",o("div","dim","state changed by this event"),...e):null,...s?this.eventParts(
-t,s):[t.detail&&!t.failure?o("pre","json",t.detail):null])}eventParts(t,e){let s=v("Copy JSON",()=>e.map(r=>JSON.stringify(
+changes??[]).map(n=>se(n.key,n.kind,n.old,n.new)),s=this.store.panels.get(`event/${t.id}`);return o("div","detail",t.failure?
+Fe(t.failure):null,e.length?o("div","changes",o("div","dim","state changed by this event"),...e):null,...s?this.eventParts(
+t,s):[t.detail&&!t.failure?o("pre","json",t.detail):null])}eventParts(t,e){let s=y("Copy JSON",()=>e.map(r=>JSON.stringify(
 r,null,2)).join(`
 `)),n=this.store.offers.includes("rerun")&&!this.store.gone&&this.store.status.status!=="running"?p("Rerun from here","s\
 mall",()=>this.store.send({kind:"rerun",event:t.id.split("/")[0]})):null;return n&&(n.title="Ask again with the session \
-as it was before this event; this conversation is kept"),[o("div","detail-buttons",s,n),...e.map((r,a)=>q(r,e.length>1?`\
-event ${a+1}`:"event",a===e.length-1))]}};var se=3,At=class{constructor(t,e){this.store=t,this.view=e,this.chosen=null,this.drawn=null,this.steps=new z(s=>s()),this.
-words=o("div","summary"),this.node=o("div","over",this.words),this.copy=v("Copy",()=>this.source),this.copy.classList.add(
+as it was before this event; this conversation is kept"),[o("div","detail-buttons",s,n),...e.map((r,a)=>D(r,e.length>1?`\
+event ${a+1}`:"event",a===e.length-1))]}};var ie=3,Ot=class{constructor(t,e){this.store=t,this.view=e,this.chosen=null,this.drawn=null,this.steps=new J(s=>s()),this.
+words=o("div","summary"),this.node=o("div","over",this.words),this.copy=y("Copy",()=>this.source),this.copy.classList.add(
 "adknb-quiet"),this.button=p("","small fold",()=>{this.chosen=!this.folded,this.folded||e.events.toTop(),e.stale=!0,e.paint()})}get isOver(){
 let{answer:t,status:e,box:s}=this.store;return!s&&t!==null&&e.status==="done"}get folded(){let t=[...this.store.cards.values()].
 filter(e=>this.store.isOpen(e));return!this.isOver||t.some(({kind:e})=>e!=="unsent")?!1:this.chosen??!0}paint(){let{answer:t,
 usage:e}=this.store;if(this.button.hidden=!this.isOver,this.button.textContent=`${this.folded?"▸":"▾"} ${this.line}`,
 this.copy.hidden=!this.folded||!this.source,this.button.title=e.text,this.button.setAttribute("aria-expanded",String(!this.
 folded)),t&&this.folded&&this.drawn!==t){this.drawn=t;let s=[this.question(t),...this.members(t),this.answer(t)].filter(
-a=>a!==null),n=[...this.store.rows.values()].filter(Xt).map(Qt),r=s.length>0&&n.some(a=>a.kind==="call");f(this.words,...s,
+a=>a!==null),n=[...this.store.rows.values()].filter(Qt).map(Zt),r=s.length>0&&n.some(a=>a.kind==="call");f(this.words,...s,
 this.failures(),r?this.steps.node:null),this.steps.paint(n,!1)}this.#t(),this.node.hidden=!this.folded||!(this.words.hasChildNodes()||
 this.hasGraph)}get hasGraph(){return this.folded&&this.store.drawing?.kind==="workflow"}#t(){let{picture:t}=this.view;this.
 node.toggleAttribute("data-graph",this.hasGraph),this.hasGraph&&t.node.parentNode!==this.node&&this.node.prepend(t.node)}failures(){
-let t=[...this.store.rows.values()].filter(({kind:s,ok:n})=>s==="call"&&n===!1);if(!t.length)return null;let e=t.slice(-se).
-map(({tool:s,args:n,result:r})=>`✗ ${s}(${n??""}) → ${r}`);return t.length>se&&e.unshift(`${t.length-se} more failed\
+let t=[...this.store.rows.values()].filter(({kind:s,ok:n})=>s==="call"&&n===!1);if(!t.length)return null;let e=t.slice(-ie).
+map(({tool:s,args:n,result:r})=>`✗ ${s}(${n??""}) → ${r}`);return t.length>ie&&e.unshift(`${t.length-ie} more failed\
 , see the events`),o("ul","failed-calls",...e.map(s=>o("li","",s)))}get source(){return[...this.store.rows.values()].findLast(
 t=>t.kind==="text"&&t.text)?.text??""}get line(){let{rows:t,earlier:e,status:s,usage:n}=this.store;return["Details",[...t.
-values()].some(a=>a.kind==="call")?"":b(t.size+e,"event"),s.seconds?Xs(s.seconds):"",n.tokens?b(n.tokens,"token"):""].filter(
-Boolean).join(" · ")}question({question:t}){return!t||ie(et(this.store.manager,this.store.own_id),t)?null:o("div","aske\
-d talk-question",o("div","talk-mine",Dt(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
+values()].some(a=>a.kind==="call")?"":b(t.size+e,"event"),s.seconds?ei(s.seconds):"",n.tokens?b(n.tokens,"token"):""].filter(
+Boolean).join(" · ")}question({question:t}){return!t||ne(st(this.store.manager,this.store.own_id),t)?null:o("div","aske\
+d talk-question",o("div","talk-mine",Ft(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
 iv","member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:n,shown:r}){let a=[...this.
-store.cards.values()].some(mt),l=W(a?s:e+s,this.store.manager),h=L(r);if(l.append(...(n??[]).map(u=>T(u)),...h?[h]:[]),!l.
-hasChildNodes())return null;wt(l,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
-return o("div","answered",d,o("div","talk-text",Dt(l)))}},Xs=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function ie(i,t){
-let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var Qs=3,G=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
-this.dirty=new Set,this.selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new $t(
+store.cards.values()].some(gt),l=z(a?s:e+s,this.store.manager),h=L(r);if(l.append(...(n??[]).map(u=>T(u)),...h?[h]:[]),!l.
+hasChildNodes())return null;kt(l,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
+return o("div","answered",d,o("div","talk-text",Ft(l)))}},ei=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function ne(i,t){
+let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var si=3,V=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
+this.dirty=new Set,this.selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new At(
 t),this.earlier=o("div","earlier"),this.node=o("div","log",this.earlier),this.node.setAttribute("role","log"),this.node.
 setAttribute("aria-live","off"),this.node.setAttribute("aria-label","Events"),this.node.addEventListener("keydown",n=>this.
 onKey(n)),this.node.addEventListener("click",n=>this.onClick(n))}reset(){for(let t of this.store.rows.keys())this.mark(t)}touch(t){
@@ -548,7 +568,7 @@ this.dirty.add(t)}paint(){let{node:t,store:e}=this,s=!this.reading&&t.scrollHeig
 nodes].find(([,{node:e}])=>!e.hidden);this.select(t?.[0]??null,!1)}forget(){if(this.nodes.size!==this.store.rows.size)for(let[
 t,{node:e}]of this.nodes)this.store.rows.has(t)||(e.remove(),this.nodes.delete(t),this.open.delete(t))}paintRow(t,e){if(!t)
 return;let s=this.nodes.get(e);if(s&&t.streaming&&this.#n(s,t))return;let n=s?.node??o("div","row");this.#i(n,t);let r=o(
-"div","what"),a=t.streaming&&Ht(t)?new F(this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
+"div","what"),a=t.streaming&&Ht(t)?new W(this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
 let h=this.details.exists(t)?this.disclosure(t):o("span","more"),d=this.numbers(t);f(n,h,this.author(t,s),r,d,this.detail(
 t)),s||this.node.append(n);let u=t.kind==="call"&&t.result===null&&t.ok===null;this.nodes.set(e,{node:n,growing:a,text:t.
 streaming?l:null,length:t.text.length,ms:d,waits:u})}#i(t,e){t.dataset.id=e.id,t.dataset.kind=e.kind,e.lane&&(t.dataset.
@@ -556,12 +576,12 @@ lane=String(this.view.lanes.color(e.lane))),t.tabIndex=e.id===this.selected?0:-1
 t.hidden=!this.fits(e)||this.#o(e)}#n(t,e){if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(
 t.length)),t.length=e.text.length;else return!1;return t.ms.textContent="",!0}tick(){for(let[t,{ms:e,waits:s}]of this.nodes){
 let n=this.store.rows.get(t);if(!n||!(s||n.streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=R(r):n.
-streaming&&(e.textContent=r>=Qs?`no text for ${R(r)}`:"")}}author(t,e){let s=j(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
+streaming&&(e.textContent=r>=si?`no text for ${R(r)}`:"")}}author(t,e){let s=j(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
 this.node.lastElementChild;return n.toggleAttribute("data-again",r?.querySelector(".adknb-author")?.textContent===s),n.title=
 s,s.length>this.longest&&(this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),
 n}numbers(t){let e=o("span","ms",w(t.ms));return t.usage&&(e.append(o("div","tokens",t.kind==="call"?`asked with ${t.usage.
 text}`:t.usage.text)),e.title=t.usage.title),e}fill(t,e){if(e.kind==="call")return this.fillCall(t,e),null;if(e.kind==="\
-error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),Ht(e)){let n=W(
+error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),Ht(e)){let n=z(
 e.html+(e.tail??""),this.store.manager);return t.append(n,...(e.pages??[]).map(r=>T(r))),t.append(L(e.shown)??""),null}let s=document.
 createTextNode(e.text);return t.append(o("span","text",s)),e.streaming&&t.append(o("span","caret","▌")),t.append(L(e.shown)??
 ""),s}fillCall(t,e){if(t.append(o("span","icon","⚙")," ",o("span","call",e.tool,"(",o("wbr",""),o("span","args",e.args),
@@ -572,10 +592,10 @@ n","more",e?"▾":"▸");return s.type="button",s.tabIndex=-1,s.setAttribute("ar
 aria-label","details"),s}detail(t){return this.open.has(t.id)?this.details.node(t):null}toggle(t,e=!this.open.has(t)){let s=this.
 store.rows.get(t);!s||!this.details.exists(s)||(e?this.open.add(t):this.open.delete(t),e&&this.details.request(s),this.reread(
 t),this.view.schedule())}narrow(t){this.words=t.trim().toLowerCase();for(let[e,{node:s}]of this.nodes){let n=this.store.
-rows.get(e);s.hidden=!n||!this.fits(n)||this.#o(n)}this.view.schedule()}fits(t){return!this.words||J(t).toLowerCase().includes(
+rows.get(e);s.hidden=!n||!this.fits(n)||this.#o(n)}this.view.schedule()}fits(t){return!this.words||U(t).toLowerCase().includes(
 this.words)}matches(){return[...this.store.rows.values()].filter(t=>this.fits(t))}#o(t){return t.kind!=="user"||t.author!==
-"user"||this.store.box||!["running","pending"].includes(this.store.status.status)?!1:(this.source??=et(this.store.manager,
-this.store.own_id),ie(this.source,t.text))}toTop(){this.node.scrollTop=0}reveal(t){let e=[...this.nodes.keys()].findLast(
+"user"||this.store.box||!["running","pending"].includes(this.store.status.status)?!1:(this.source??=st(this.store.manager,
+this.store.own_id),ne(this.source,t.text))}toTop(){this.node.scrollTop=0}reveal(t){let e=[...this.nodes.keys()].findLast(
 s=>s===t||s.startsWith(`${t}/`));e&&(this.select(e),this.toggle(e,!0),this.nodes.get(e)?.node.scrollIntoView({block:"nea\
 rest"}))}select(t,e=!0){let s=this.nodes.get(this.selected??"")?.node;s&&(s.tabIndex=-1),this.selected=t;let n=this.nodes.
 get(t??"")?.node;n&&(n.tabIndex=0,e&&n.focus())}onClick(t){let{target:e}=t;if(!(e instanceof Element)||e.closest("a"))return;
@@ -587,98 +607,100 @@ stopPropagation())}}#r(t){let e=[...this.nodes].filter(([,{node:r}])=>!r.hidden)
 ""),n={ArrowUp:s-1,ArrowDown:s+1,Home:0,End:e.length-1};return t in n?(this.select(e[Math.min(e.length-1,Math.max(0,n[t]))]??
 null),!0):!1}#a(t){if(t==="Escape")this.view.leave();else if(this.selected)if(t==="Enter")this.toggle(this.selected);else if(t===
 "ArrowRight")this.toggle(this.selected,!0);else if(t==="ArrowLeft")this.toggle(this.selected,!1);else return!1;else return!1;
-return!0}};var Zs=400,Ot=class{constructor(t,e){this.store=t,this.view=e,this.turns=new yt(t),this.opened=new Map,this.sent=null,this.
-waiting=0,this.chat=new vt({emit:n=>this.#e(n),details:n=>this.#n(n),attachables:()=>this.#o(),drawn:n=>Y(n,t.manager),leave:()=>e.
-leave()}),this.node=this.chat.node,this.chosen=o("select","session"),this.chosen.id=g(),this.chosen.addEventListener("ch\
-ange",()=>{t.send({kind:"session",name:this.chosen.value}),this.chat.composer.input.focus()});let s=o("label","hidden","\
-Session");s.htmlFor=this.chosen.id,this.fresh=p("New","small",()=>{t.send({kind:"session",name:""}),this.chat.composer.input.
-focus()}),this.fresh.title="A new session",this.panels=p("Panels","small",()=>e.showPanels(!e.panelsShown)),this.panels.
-title="Events, state and the other panels of this conversation",this.head=o("span","box-head",s,this.chosen,this.fresh,this.
-panels)}reset(){this.turns.reset();for(let t of this.opened.values())t.reset();(this.store.rows.size||this.store.gone)&&
-this.#i()}touch(t){this.turns.touch(t);for(let e of this.opened.values())e.touch(t);t.op==="append"&&t.row.kind==="user"&&
-this.#i()}paint(){let{box:t}=this.store,{current:e="",names:s=[]}=t?.sessions??{},n=JSON.stringify([e,s]);this.chosen.dataset.
-drawn!==n&&(f(this.chosen,...s.map(r=>new Option(r,r,!1,r===e))),this.chosen.dataset.drawn=n),this.chosen.value=e,this.chosen.
-disabled=this.fresh.disabled=this.isBusy||this.store.gone,this.chosen.hidden=this.fresh.hidden=!s.length,this.panels.setAttribute(
-"aria-pressed",String(this.view.panelsShown)),this.chat.paint(this.talk);for(let r of this.opened.values())r.paint()()}tick(){
-for(let t of this.opened.values())t.tick()}get isBusy(){return this.sent!==null||this.store.status.status==="running"}get talk(){
-let{store:t}=this,e=this.turns.take(),{agent:s=t.title,description:n="",models:r={},suggestions:a=[],attaches:l=!1}=t.box??
-{};return{agent:s,description:n,models:r,turns:this.sent?[...e,this.#t(this.sent)]:e,earlier:t.earlier?t.earlier:0,suggestions:a,
-running:t.status.status==="running",stopping:this.view.stopping,reason:this.reason,answers:[...t.cards.values()].some(h=>h.
-kind==="input"&&t.isOpen(h)),gone:t.gone,attaches:l}}#t({text:t,note:e}){let s=this.store.box?.waiting?`waiting for ${this.
-store.box.waiting}`:e;return{id:"sent",asked:{who:"you",text:t,attached:[],pieces:[]},parts:[],running:!s,note:s,repeats:!1,
-detailed:!1}}get reason(){let{status:t,cards:e,box:s,gone:n}=this.store;return n?"The kernel is gone: run the cell again\
-.":[...e.values()].some(r=>this.store.isOpen(r)&&!this.isTypedHere(r))?"Answer the card above first.":this.sent?"Sent; t\
-he kernel answers when it is free.":t.status==="running"&&!s?.elsewhere?"Wait for the answer, or stop it.":""}isTypedHere(t){
-return tt(t)||t.kind==="input"&&!t.tool}#e(t){if(t.kind==="stop")return this.view.stopNow(),!0;if(this.reason)return!1;if(t.
-kind==="send")return this.#s({kind:"ask",text:t.text,attach:t.attach},t.text);let e=this.turns.take().find(r=>r.id===t.turn),
-s=t.kind==="edit"?t.text:e?.asked?.text??"";if(t.turn.startsWith("refused"))return this.#s({kind:"ask",text:s,attach:[]},
-s);let n=t.turn.split("/")[0];return this.#s({kind:"again",event:n,text:t.kind==="edit"?s:null},s)}#s(t,e){return this.store.
-send(t)?(this.sent={text:e,note:""},this.chat.follows=!0,this.waiting=window.setTimeout(()=>{if(!this.sent)return;let s=me(
-this.store.manager);this.sent={...this.sent,note:s?`waiting for ${s}`:""},this.view.repaint()},Zs),this.view.repaint(),!0):
-!1}#i(){clearTimeout(this.waiting),this.sent=null}#n(t){let e=new G(this.store,this.view,s=>this.turns.isIn(t,s));return this.
-opened.set(t,e),e.reset(),e.paint(),{node:e.node,close:()=>{this.opened.delete(t)}}}#o(){let t=g();return new Promise(e=>{
-this.store.need("attachables",t,e)})}remove(){clearTimeout(this.waiting),this.chat.remove()}};var Et=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
+return!0}};var ii=400,Qe=15e5,Et=class{constructor(t,e){this.store=t,this.view=e,this.turns=new $t(t),this.opened=new Map,this.sent=
+null,this.waiting=0,this.chat=new yt({emit:n=>this.#e(n),details:n=>this.#o(n),attachables:()=>this.#r(),drawn:n=>X(n,t.
+manager),leave:()=>e.leave()}),this.node=this.chat.node,this.chosen=o("select","session"),this.chosen.id=g(),this.chosen.
+addEventListener("change",()=>{t.send({kind:"session",name:this.chosen.value}),this.chat.composer.input.focus()});let s=o(
+"label","hidden","Session");s.htmlFor=this.chosen.id,this.fresh=p("New","small",()=>{t.send({kind:"session",name:""}),this.
+chat.composer.input.focus()}),this.fresh.title="A new session",this.panels=p("Panels","small",()=>e.showPanels(!e.panelsShown)),
+this.panels.title="Events, state and the other panels of this conversation",this.head=o("span","box-head",s,this.chosen,
+this.fresh,this.panels)}reset(){this.turns.reset();for(let t of this.opened.values())t.reset();(this.store.rows.size||this.
+store.gone)&&this.#n()}touch(t){this.turns.touch(t);for(let e of this.opened.values())e.touch(t);t.op==="append"&&t.row.
+kind==="user"&&this.#n()}paint(){let{box:t}=this.store,{current:e="",names:s=[]}=t?.sessions??{},n=JSON.stringify([e,s]);
+this.chosen.dataset.drawn!==n&&(f(this.chosen,...s.map(r=>new Option(r,r,!1,r===e))),this.chosen.dataset.drawn=n),this.chosen.
+value=e,this.chosen.disabled=this.fresh.disabled=this.isBusy||this.store.gone,this.chosen.hidden=this.fresh.hidden=!s.length,
+this.panels.setAttribute("aria-pressed",String(this.view.panelsShown)),this.chat.paint(this.talk);for(let r of this.opened.
+values())r.paint()()}tick(){for(let t of this.opened.values())t.tick()}get isBusy(){return this.sent!==null||this.store.
+status.status==="running"}get talk(){let{store:t}=this,e=this.turns.take(),{agent:s=t.title,description:n="",models:r={},
+suggestions:a=[],attaches:l=!1,most:h=0}=t.box??{};return{agent:s,description:n,models:r,turns:this.sent?[...e,this.#t(this.
+sent)]:e,earlier:t.earlier?t.earlier:0,suggestions:a,running:t.status.status==="running",stopping:this.view.stopping,reason:this.
+reason,answers:[...t.cards.values()].some(d=>d.kind==="input"&&t.isOpen(d)),gone:t.gone,attaches:l,most:h}}#t({text:t,attached:e,
+note:s}){let n=this.store.box?.waiting?`waiting for ${this.store.box.waiting}`:s;return{id:"sent",asked:{who:"you",text:t,
+attached:e,pieces:[]},parts:[],running:!n,note:n,repeats:!1,detailed:!1}}get reason(){let{status:t,cards:e,box:s,gone:n}=this.
+store;return n?"The kernel is gone: run the cell again.":[...e.values()].some(r=>this.store.isOpen(r)&&!this.isTypedHere(
+r))?"Answer the card above first.":this.sent?"Sent; the kernel answers when it is free.":t.status==="running"&&!s?.elsewhere?
+"Wait for the answer, or stop it.":""}isTypedHere(t){return et(t)||t.kind==="input"&&!t.tool}#e(t){if(t.kind==="stop")return this.
+view.stopNow(),!0;if(this.reason)return!1;if(t.kind==="send")return this.#i({kind:"ask",text:t.text,attach:this.#s(t.attach)},
+t.text,t.attach);let e=this.turns.take().find(r=>r.id===t.turn),s=t.kind==="edit"?t.text:e?.asked?.text??"";if(t.turn.startsWith(
+"refused"))return this.#i({kind:"ask",text:s,attach:[]},s);let n=t.turn.split("/")[0];return this.#i({kind:"again",event:n,
+text:t.kind==="edit"?s:null},s)}#s(t){return t.map(({name:e,data:s})=>{if(s===null)return e;let n=g();for(let r=0;(r===0||
+r<s.length)&&this.store.send({kind:"file",id:n,data:s.slice(r,r+Qe)});r+=Qe);return{name:e,file:n}})}#i(t,e,s=[]){return this.
+store.send(t)?(this.sent={text:e,attached:s.map(({name:n})=>n),note:""},this.chat.follows=!0,this.waiting=window.setTimeout(
+()=>{if(!this.sent)return;let n=ge(this.store.manager);this.sent={...this.sent,note:n?`waiting for ${n}`:""},this.view.repaint()},
+ii),this.view.repaint(),!0):!1}#n(){clearTimeout(this.waiting),this.sent=null}#o(t){let e=new V(this.store,this.view,s=>this.
+turns.isIn(t,s));return this.opened.set(t,e),e.reset(),e.paint(),{node:e.node,close:()=>{this.opened.delete(t)}}}#r(){let t=g();
+return new Promise(e=>{this.store.need("attachables",t,e)})}remove(){clearTimeout(this.waiting),this.chat.remove()}};var Ct=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
 -keyshortcuts","/ s w Escape")}onKey(t){t.ctrlKey||t.metaKey||t.altKey||t.isComposing||t.target instanceof Element&&(t.target.
 closest("input, textarea, select, [contenteditable], .adknb-form")||this.handle(t.key)&&(t.preventDefault(),t.stopPropagation()))}handle(t){
 let{tabs:e,tools:s}=this.view;if(t==="Escape")return this.view.leave(),!0;let n={"/":"events",s:"state",w:"waterfall"}[t],
 r=e.panels.find(a=>a.name===n&&a.exists);return!r||!this.view.store.rows.size?!1:(this.view.unfold(),e.select(r,t!=="/"),
-this.view.paint(),t==="/"&&s.filter.focus(),!0)}};var Ct=class{constructor(t){this.store=t,this.nodes=new Map,this.node=o("ul","lanes"),this.node.setAttribute("aria-label",
+this.view.paint(),t==="/"&&s.filter.focus(),!0)}};var Lt=class{constructor(t){this.store=t,this.nodes=new Map,this.node=o("ul","lanes"),this.node.setAttribute("aria-label",
 "Working at once"),this.node.tabIndex=0}paint(){let{lanes:t,last:e,rows:s}=this.store;if(this.node.hidden=t.size<2,!this.
 node.hidden)for(let n of t.values()){let r=this.words(s.get(e.get(n.id)??"")),a=`${n.state} ${r}`,l=this.nodes.get(n.id);
-if(l?.drawn===a)continue;let[h,d]=X[n.state]??["",""],u=o("span","stands",o("span","icon",h),` ${d}`),c=o("li","lane",u,
+if(l?.drawn===a)continue;let[h,d]=Q[n.state]??["",""],u=o("span","stands",o("span","icon",h),` ${d}`),c=o("li","lane",u,
 o("span","author",n.label),o("span","words",r));c.dataset.mark=n.state,c.dataset.lane=String(this.color(n.id)),l?l.node.
 replaceWith(c):this.node.append(c),this.nodes.set(n.id,{node:c,drawn:a})}}words(t){return t?t.kind==="call"?`⚙ ${t.tool}\
 (${t.args}) ${t.result??t.text}`:t.text.trim().split(`
-`).pop():""}color(t){return[...this.store.lanes.keys()].indexOf(t)%4}};var Lt=class{constructor(t,e){this.store=t,this.view=e,this.filter=o("input","input filter"),this.filter.type="search",this.
+`).pop():""}color(t){return[...this.store.lanes.keys()].indexOf(t)%4}};var Tt=class{constructor(t,e){this.store=t,this.view=e,this.filter=o("input","input filter"),this.filter.type="search",this.
 filter.placeholder="filter",this.filter.setAttribute("aria-label","Filter the events"),this.filter.addEventListener("inp\
 ut",()=>e.events.narrow(this.filter.value)),this.filter.addEventListener("keydown",s=>{s.stopPropagation(),s.key==="Esca\
 pe"&&(this.filter.value||e.leave(),this.filter.value="",e.events.narrow(""))}),this.count=o("span","dim found"),this.count.
-setAttribute("role","status"),this.copy=v("Copy",()=>e.events.matches().map(J).join(`
+setAttribute("role","status"),this.copy=y("Copy",()=>e.events.matches().map(U).join(`
 `)),this.copy.title="Copy the log, as it is shown",this.save=p("⤓","small",()=>this.download()),this.save.title="Downl\
 oad the events as JSON lines",this.save.setAttribute("aria-label",this.save.title),this.node=o("div","log-tools",this.count,
 this.filter,this.copy,this.save)}paint(t,e){this.node.hidden=e||this.view.tabs.current!==this.view.log||!this.store.rows.
 size,this.count.textContent=t===null?"":`${t} of ${this.store.rows.size}`}download(){this.waits=this.store.offers.includes(
 "log")&&this.store.send({kind:"need",what:"log"}),this.waits||this.keep([...this.store.rows.values()].map(t=>JSON.stringify(
 t)).join(`
-`))}touch(t){t.op!=="panel"||t.name!=="log"||!this.waits||(this.waits=!1,this.keep(t.data))}keep(t){it("events.jsonl","a\
+`))}touch(t){t.op!=="panel"||t.name!=="log"||!this.waits||(this.waits=!1,this.keep(t.data))}keep(t){nt("events.jsonl","a\
 pplication/jsonl",`${t}
-`)}};var Tt=class{constructor(t){this.store=t,this.toggled=new Set,this.chips=o("span","chips"),this.node=o("div","notice"),this.
+`)}};var Mt=class{constructor(t){this.store=t,this.toggled=new Set,this.chips=o("span","chips"),this.node=o("div","notice"),this.
 node.id=g(),this.node.setAttribute("role","note"),this.painted="[]"}paint(){let{notice:t,notices:e}=this.store,s=e.filter(
 a=>this.#t(a)),n=[t,...s.map(({label:a,text:l})=>a?`${a}: ${l}`:l)].filter(Boolean);this.node.textContent=n.join(`
 `),this.node.hidden=!n.length;let r=e.filter(({label:a})=>a);JSON.stringify(r)!==this.painted&&(this.painted=JSON.stringify(
 r),this.chips.replaceChildren(...r.map(a=>this.#e(a))))}#t({label:t,folded:e}){return e===this.toggled.has(t)}#e(t){let{
 label:e,text:s}=t,n=o("button","chip notice-chip",e);n.type="button",n.title=s,n.setAttribute("aria-controls",this.node.
 id);let r=()=>n.setAttribute("aria-expanded",String(this.#t(t)));return n.addEventListener("click",()=>{this.toggled.delete(
-e)||this.toggled.add(e),r(),this.paint()}),r(),n}};var Qe=new Map;function S(i){Qe.set(i.name,i)}function Ze({name:i,title:t,module:e}){return e?{name:i,title:t,mount:(s,n)=>new ne(
-i,ti(e),s,n)}:Qe.get(i)??null}var Xe=new Map;function ti(i){let t=Xe.get(i);if(t)return t;let e=URL.createObjectURL(new Blob(
-[i],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return Xe.set(i,s),s}var ne=class{constructor(t,e,s,n){
-this.root=s,this.view=ts(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
-oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function ts(i,t){
+e)||this.toggled.add(e),r(),this.paint()}),r(),n}};var ts=new Map;function $(i){ts.set(i.name,i)}function es({name:i,title:t,module:e}){return e?{name:i,title:t,mount:(s,n)=>new oe(
+i,ni(e),s,n)}:ts.get(i)??null}var Ze=new Map;function ni(i){let t=Ze.get(i);if(t)return t;let e=URL.createObjectURL(new Blob(
+[i],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return Ze.set(i,s),s}var oe=class{constructor(t,e,s,n){
+this.root=s,this.view=ss(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
+oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function ss(i,t){
 let{store:e}=t;return{need:s=>new Promise(n=>{e.need(i,s,n)}),showEvent:s=>t.showEvent(s),get status(){return e.status.status}}}
-var Mt=class{constructor(t,e){this.panel=t,this.view=e,this.name=t.name,this.title=t.title,this.node=o("div",t.look??`pa\
-nel ${t.name}`),this.node.tabIndex=0,this.request=new oe(e.store,t.asks??t.name),this.part=t.mount?.(this.node,e)??{paint:s=>t.
-render?.(this.node,s,ts(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
+var jt=class{constructor(t,e){this.panel=t,this.view=e,this.name=t.name,this.title=t.title,this.node=o("div",t.look??`pa\
+nel ${t.name}`),this.node.tabIndex=0,this.request=new re(e.store,t.asks??t.name),this.part=t.mount?.(this.node,e)??{paint:s=>t.
+render?.(this.node,s,ss(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
 this.name)}get isOffered(){let{offers:t,gone:e}=this.view.store;return this.panel.asks!==null&&!e&&t.includes(this.name)}opened(){
 this.isOffered&&this.request.now(),this.part.opened?.()}touch(t){this.isOffered&&(this.panel.refresh??["append","patch",
 "status"]).includes(t.op)&&this.request.soon(),this.part.touch?.(t)}closed(){this.request.cancel(),this.part.closed?.()}paint(){
-try{this.part.paint(this.request.data)}catch(t){f(this.node,o("div","problem",`This panel failed: ${t}`))}}},oe=class{constructor(t,e){
+try{this.part.paint(this.request.data)}catch(t){f(this.node,o("div","problem",`This panel failed: ${t}`))}}},re=class{constructor(t,e){
 this.store=t,this.what=e,this.sent=0,this.timer=0}get data(){return this.store.panels.get(this.what)}now(){this.cancel(),
 this.sent=performance.now(),this.store.send({kind:"need",what:this.what})}soon(){this.timer||=window.setTimeout(()=>this.
-now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var ei=new Set(["rect","path","text"]),si=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
-dasharray text-anchor font-size font-weight".split(" "));function ii({width:i,height:t,shapes:e}){let s=y("svg",{width:i,
-height:t,viewBox:`0 0 ${i} ${t}`});s.style.minWidth=`${Math.round(i*.65)}px`;for(let{tag:n,at:r,text:a,key:l}of e){if(!ei.
-has(n))continue;let h=y(n,Object.fromEntries(Object.entries(r).filter(([d])=>si.has(d))));h.dataset.key=l,h.textContent=
-a,s.append(h)}return s}var jt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
+now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var oi=new Set(["rect","path","text"]),ri=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
+dasharray text-anchor font-size font-weight".split(" "));function ai({width:i,height:t,shapes:e}){let s=k("svg",{width:i,
+height:t,viewBox:`0 0 ${i} ${t}`});s.style.minWidth=`${Math.round(i*.65)}px`;for(let{tag:n,at:r,text:a,key:l}of e){if(!oi.
+has(n))continue;let h=k(n,Object.fromEntries(Object.entries(r).filter(([d])=>ri.has(d))));h.dataset.key=l,h.textContent=
+a,s.append(h)}return s}var Nt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
 "role","img"),this.node.tabIndex=0}followPath(){let t=this.node.getBoundingClientRect(),e=this.node.querySelector("rect:\
 is([data-mark=now], [data-mark=waits]):not([fill=none])");if(!e)return;let s=e.getBoundingClientRect();(s.top<t.top||s.bottom>
 t.bottom)&&(this.node.scrollTop+=(s.top+s.bottom-t.top-t.bottom)/2),(s.left<t.left||s.right>t.right)&&(this.node.scrollLeft+=
 (s.left+s.right-t.left-t.right)/2)}paint(){let{drawing:t,marks:e}=this.store;if(this.node.hidden=!t,!!t){this.drawn!==t&&
-(this.drawn=t,f(this.node,ii(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
+(this.drawn=t,f(this.node,ai(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
 e);this.node.setAttribute("aria-label",[t.title,...this.stateTexts()].join("; ")),this.followPath()}}#t(t,e){let{key:s=""}=t.
-dataset,n=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==n&&(t.dataset.mark=n,s.startsWith("s:")?t.textContent=X[n]?.[0]??
+dataset,n=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==n&&(t.dataset.mark=n,s.startsWith("s:")?t.textContent=Q[n]?.[0]??
 "":s.startsWith("c:")&&(t.textContent=n))}stateTexts(){let{drawing:t,marks:e}=this.store,s=(t?.shapes??[]).filter(({at:n,
-key:r})=>n["font-weight"]&&r.startsWith("n:"));return Object.entries(X).flatMap(([n,[,r]])=>{let a=s.filter(({key:l})=>n!==
-"was"&&e[l]===n).map(({text:l})=>l);return a.length?[`${r}: ${[...new Set(a)].join(", ")}`]:[]})}};var Nt=class{constructor(t,e){this.panels=t,this.view=e,this.current=t[0],this.node=o("div","tabs"),this.node.setAttribute(
+key:r})=>n["font-weight"]&&r.startsWith("n:"));return Object.entries(Q).flatMap(([n,[,r]])=>{let a=s.filter(({key:l})=>n!==
+"was"&&e[l]===n).map(({text:l})=>l);return a.length?[`${r}: ${[...new Set(a)].join(", ")}`]:[]})}};var _t=class{constructor(t,e){this.panels=t,this.view=e,this.current=t[0],this.node=o("div","tabs"),this.node.setAttribute(
 "role","tablist"),this.node.setAttribute("aria-label","Panels"),this.tabs=new Map(t.map(s=>[s,this.tab(s)])),this.node.append(
 ...this.tabs.values()),this.node.addEventListener("keydown",s=>this.onKey(s))}tab(t){let e=o("button","tab",t.title);return e.
 type="button",e.id=g(),e.setAttribute("role","tab"),e.addEventListener("click",()=>this.select(t)),t.node.id=g(),t.node.
@@ -689,14 +711,14 @@ e,s]of this.tabs)s.hidden=!t.includes(e),s.setAttribute("aria-selected",String(e
 0:-1,e.node.hidden=e!==this.current;this.node.hidden=t.length<2}onKey(t){if(t.ctrlKey||t.metaKey||t.altKey||t.shiftKey)return;
 let e=this.panels.filter(r=>this.tabs.get(r)?.hidden===!1),s=e.indexOf(this.current),n={ArrowLeft:s-1+e.length,ArrowRight:s+
 1,Home:0,End:e.length-1};if(t.key in n)this.select(e[n[t.key]%e.length],!0);else if(t.key==="Escape")this.view.leave();else if(t.
-key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault(),t.stopPropagation()}};var _t=class{constructor(t,e,s){this.store=t,this.missed=new st(t,s),this.frame=0,this.stale=!0,this.stopping=!1,this.placed=
+key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault(),t.stopPropagation()}};var Bt=class{constructor(t,e,s){this.store=t,this.missed=new it(t,s),this.frame=0,this.stale=!0,this.stopping=!1,this.placed=
 !1,this.title=o("span","title"),this.model=o("span","model dim"),this.status=o("span","status"),this.stop=p("Stop","stop",
-()=>this.stopNow()),this.notice=new Tt(t),this.lanes=new Ct(t),this.picture=new jt(t),this.events=new G(t,this),this.state=
-new St(t),this.cards=new ft(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
-"role","status");let n=t.listed.map(Ze).filter(r=>r!==null);this.tabs=new Nt(n.map(r=>new Mt(r,this)),this),this.log=this.
-tabs.panels[0],this.tools=new Lt(t,this),this.summary=new At(t,this),this.bar=o("div","bar",this.summary.copy,this.summary.
-button,this.tabs.node,this.tools.node),this.panelsShown=!t.box,this.chatBox=t.box?new Ot(t,this):null,this.announcer=new at(
-t),this.root=this.#t(),this.keys=new Et(this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#s(),
+()=>this.stopNow()),this.notice=new Mt(t),this.lanes=new Lt(t),this.picture=new Nt(t),this.events=new V(t,this),this.state=
+new St(t),this.cards=new mt(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
+"role","status");let n=t.listed.map(es).filter(r=>r!==null);this.tabs=new _t(n.map(r=>new jt(r,this)),this),this.log=this.
+tabs.panels[0],this.tools=new Tt(t,this),this.summary=new Ot(t,this),this.bar=o("div","bar",this.summary.copy,this.summary.
+button,this.tabs.node,this.tools.node),this.panelsShown=!t.box,this.chatBox=t.box?new Et(t,this):null,this.announcer=new lt(
+t),this.root=this.#t(),this.keys=new Ct(this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#s(),
 1e3),e.append(this.box),this.reset()}#t(){let t=o("div","head",this.title,this.model,this.notice.chips,o("span","gap"),this.
 status,this.chatBox?this.chatBox.head:this.stop);for(let l of[t,this.bar])l.addEventListener("keydown",h=>h.stopPropagation());
 let e=this.tabs.panels.map(({node:l})=>l),{answered:s,node:n}=this.cards,r=[s,this.summary.node,this.bar,this.lanes.node,
@@ -715,7 +737,7 @@ this.foot.textContent=t.usage.text,this.foot.title=t.usage.title??"";let s=e||!t
 text||s;let n=!(t.rows.size||t.state.length||t.drawing);if(this.bar.hidden=n||!this.panelsShown,this.bar.toggleAttribute(
 "data-folded",e),s||n)for(let r of this.tabs.panels)r.node.hidden=!0;this.tabs.node.hidden||=e,this.picture.paint(),this.
 state.paint(),!s&&!n&&this.tabs.current.paint(),this.cards.paint(),this.chatBox?.paint()}#e(){let{status:t,box:e,rows:s,
-seconds:n}=this.store,[r,a]=Ae[t.status]??["",t.status],l=t.status==="running",h=e?0:[...s.values()].filter(c=>c.kind===
+seconds:n}=this.store,[r,a]=Oe[t.status]??["",t.status],l=t.status==="running",h=e?0:[...s.values()].filter(c=>c.kind===
 "call"&&c.ok===!1).length,d=l&&n>=1?o("span","elapsed",` · ${R(n)}`):null,u=h?`, ${b(h,"tool")} failed`:"";f(this.status,
 o("span","icon",r),` ${t.text||a}${u}`,d),this.root.toggleAttribute("data-failed",h>0),this.stop.hidden=!l,this.stop.disabled=
 this.stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.status.status!=="running"||!this.
@@ -726,36 +748,36 @@ reveal(t)}unfold(){this.summary.chosen=!1,this.stale=!0,this.paint()}leave(){let
 activeElement instanceof HTMLElement&&document.activeElement.blur(),t instanceof HTMLElement&&t.focus({preventScroll:!0})}get isOrphan(){
 return this.placed&&!this.box.isConnected&&!this.box.closest(".jp-OutputArea")}moveTo(t){t.append(this.box),this.reset()}remove(){
 cancelAnimationFrame(this.frame),clearInterval(this.ticking),this.cards.steady.stop(),this.chatBox?.remove();for(let t of this.
-tabs.panels)t.closed();this.store.views.delete(this),this.box.remove()}};S({name:"events",title:"Events",look:"panes",asks:null,exists:()=>!0,mount(i,t){return i.removeAttribute("tabindex"),i.append(
-t.picture.node,t.events.node,t.state.node),{paint(){t.picture.node.parentNode!==i&&t.events.node.before(t.picture.node)}}}});var re=400,Bt=22,It={agent:["▸","agent"],model:["◆","model"],tool:["⚙","tool"],person:["⚠","person"]},ae=class{constructor(t,e){
+tabs.panels)t.closed();this.store.views.delete(this),this.box.remove()}};$({name:"events",title:"Events",look:"panes",asks:null,exists:()=>!0,mount(i,t){return i.removeAttribute("tabindex"),i.append(
+t.picture.node,t.events.node,t.state.node),{paint(){t.picture.node.parentNode!==i&&t.events.node.before(t.picture.node)}}}});var ae=400,It=22,Pt={agent:["▸","agent"],model:["◆","model"],tool:["⚙","tool"],person:["⚠","person"]},le=class{constructor(t,e){
 this.root=t,this.view=e,this.data=[],this.bars=[],this.picture=o("div","bars"),this.table=o("details","twin-table",o("su\
 mmary","","As a table")),this.table.addEventListener("toggle",()=>this.paintTable()),t.append(this.picture,this.table),this.
 drawn="",new ResizeObserver(()=>this.paint(this.data)).observe(t)}paint(t=[]){this.data=t;let e=this.root.clientWidth-24,
-s=`${e} ${JSON.stringify(t)}`;if(this.root.hidden||e<=0||s===this.drawn)return;this.drawn=s,this.bars=t.slice(-re);let n=t.
-length>re?o("div","dim",`${t.length-re} earlier bars`):null;t.length?f(this.picture,n,this.draw(this.bars,e)):f(this.picture,
+s=`${e} ${JSON.stringify(t)}`;if(this.root.hidden||e<=0||s===this.drawn)return;this.drawn=s,this.bars=t.slice(-ae);let n=t.
+length>ae?o("div","dim",`${t.length-ae} earlier bars`):null;t.length?f(this.picture,n,this.draw(this.bars,e)):f(this.picture,
 o("div","dim","Nothing has been timed yet.")),this.table.hidden=!t.length,this.paintTable()}draw(t,e){let s=Math.max(1,...t.
 map(c=>Math.max(c.begin,c.end??0))),n=Math.min(...t.map(c=>c.begin))>=s?0:Math.min(...t.map(c=>c.begin)),r=Math.min(230,
-Math.round(e*.34)),a=e-r-62,l=c=>r+(c-n)/(s-n||1)*a,h=t.length*Bt+22,d=y("svg",{width:e,height:h,viewBox:`0 0 ${e} ${h}`,
+Math.round(e*.34)),a=e-r-62,l=c=>r+(c-n)/(s-n||1)*a,h=t.length*It+22,d=k("svg",{width:e,height:h,viewBox:`0 0 ${e} ${h}`,
 role:"img"});d.setAttribute("aria-label",`${t.length} bars over ${w(s-n)}; the table below says the same`);let u=c=>s-n<
-1e3?w(c):`${(c/1e3).toFixed(1)} s`;for(let c of ni(n,s,Math.max(2,Math.floor(a/90))))d.append(y("path",{class:"adknb-gri\
-d",d:`M${l(c)} 16V${h}`})),d.append(y("text",{class:"adknb-tick",x:l(c),y:11,"text-anchor":"middle"},u(c-n)));return d.append(
-...t.map((c,m)=>this.bar(c,20+m*Bt,l,s,r,e))),d}bar(t,e,s,n,r,a){let[l,h]=[s(t.begin),Math.max(s(t.end??n),s(t.begin)+2)],
-d=y("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
-12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":It[t.kind]?.[0]??""} ${t.name}`;d.append(y("title",{},oi(t))),d.append(y(
-"rect",{class:"adknb-hit",x:0,y:e,width:a,height:Bt})),d.append(y("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
-c-1))}…`:m));let k=t.kind==="agent"?6:12,$=(N,Rt,_)=>y("rect",{class:`adknb-${_}`,x:N,y:e+(Bt-k)/2,width:Math.max(1,Rt-
-N),height:k,rx:2}),C=t.first===null?null:s(t.first);C===null?d.append($(l,h,t.kind==="model"?"waits":"work")):d.append($(
-l,C,"waits"),$(C,h,"work"));let O=t.end===null?"…":w(t.end-t.begin);d.append(y("text",{class:"adknb-taken",x:h+5,y:e+15},
-O));let{event:D}=t;return D&&d.addEventListener("click",()=>this.view.showEvent(D)),d}paintTable(){if(!this.table.open)return;
+1e3?w(c):`${(c/1e3).toFixed(1)} s`;for(let c of li(n,s,Math.max(2,Math.floor(a/90))))d.append(k("path",{class:"adknb-gri\
+d",d:`M${l(c)} 16V${h}`})),d.append(k("text",{class:"adknb-tick",x:l(c),y:11,"text-anchor":"middle"},u(c-n)));return d.append(
+...t.map((c,m)=>this.bar(c,20+m*It,l,s,r,e))),d}bar(t,e,s,n,r,a){let[l,h]=[s(t.begin),Math.max(s(t.end??n),s(t.begin)+2)],
+d=k("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
+12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":Pt[t.kind]?.[0]??""} ${t.name}`;d.append(k("title",{},hi(t))),d.append(k(
+"rect",{class:"adknb-hit",x:0,y:e,width:a,height:It})),d.append(k("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
+c-1))}…`:m));let x=t.kind==="agent"?6:12,S=(N,Rt,_)=>k("rect",{class:`adknb-${_}`,x:N,y:e+(It-x)/2,width:Math.max(1,Rt-
+N),height:x,rx:2}),C=t.first===null?null:s(t.first);C===null?d.append(S(l,h,t.kind==="model"?"waits":"work")):d.append(S(
+l,C,"waits"),S(C,h,"work"));let O=t.end===null?"…":w(t.end-t.begin);d.append(k("text",{class:"adknb-taken",x:h+5,y:e+15},
+O));let{event:F}=t;return F&&d.addEventListener("click",()=>this.view.showEvent(F)),d}paintTable(){if(!this.table.open)return;
 let t=o("tr","",...["what","name","of","begins","first piece","takes"].map(s=>o("th","",s))),e=this.bars.map(s=>o("tr","",
-...[s.error?`${It[s.kind]?.[1]} ✗ ${s.error}`:It[s.kind]?.[1]??s.kind,s.name,s.agent,w(s.begin)||"0",s.first===null?"":
-w(s.first-s.begin),s.end===null?es(s):w(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
-this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function ni(i,t,e){let s=(t-i)/e,n=10**Math.floor(
+...[s.error?`${Pt[s.kind]?.[1]} ✗ ${s.error}`:Pt[s.kind]?.[1]??s.kind,s.name,s.agent,w(s.begin)||"0",s.first===null?"":
+w(s.first-s.begin),s.end===null?is(s):w(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
+this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function li(i,t,e){let s=(t-i)/e,n=10**Math.floor(
 Math.log10(s||1)),r=[1,2,5,10].map(l=>l*n).find(l=>l>=.8*s)??s,a=Math.max(r,t-i<1e3?1:100);return Array.from({length:Math.
-floor((t-i)/a)+1},(l,h)=>i+h*a)}function es(i){return i.kind==="person"?"still waits":"still at work"}function oi(i){let t=i.
-end===null?es(i):`took ${w(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${w(i.first-i.begin)}`,s=`${It[i.kind]?.[1]??
-i.kind} ${i.name}: began at ${w(i.begin)||"0 ms"}, ${t}${e}`;return i.error?`${s}; ${i.error}`:s}S({name:"waterfall",title:"\
-Waterfall",mount:(i,t)=>new ae(i,t)});var ri={user:"of this user",app:"of all",temp:"of this turn"},le=class{constructor(t,e){this.store=e.store,this.whole=void 0,
+floor((t-i)/a)+1},(l,h)=>i+h*a)}function is(i){return i.kind==="person"?"still waits":"still at work"}function hi(i){let t=i.
+end===null?is(i):`took ${w(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${w(i.first-i.begin)}`,s=`${Pt[i.kind]?.[1]??
+i.kind} ${i.name}: began at ${w(i.begin)||"0 ms"}, ${t}${e}`;return i.error?`${s}; ${i.error}`:s}$({name:"waterfall",title:"\
+Waterfall",mount:(i,t)=>new le(i,t)});var di={user:"of this user",app:"of all",temp:"of this turn"},he=class{constructor(t,e){this.store=e.store,this.whole=void 0,
 this.editing=null,this.sent=null,this.drawn=null,this.choices="",this.against=o("select","input"),this.against.setAttribute(
 "aria-label","Compare with"),this.against.addEventListener("change",()=>this.paint(this.whole)),this.against.addEventListener(
 "keydown",s=>s.stopPropagation()),this.add=p("Add a key","small",()=>this.edit("")),this.problem=o("div","problem"),this.
@@ -764,16 +786,16 @@ problem),t.append(this.head,this.rows)}get mayEdit(){return this.store.offers.in
 this.edit(null)}touch(t){t.op!=="panel"||t.name!=="refused"||t.id!==this.sent||(this.problem.textContent=t.data,t.data||
 this.edit(null))}edit(t){this.editing=t,this.sent=null,this.problem.textContent="",this.drawn=null,this.head.append(this.
 problem),t!==null&&this.paint(this.whole)}paint(t){this.whole=t;let e=[...this.store.rows.values()].filter(u=>u.changes?.
-length).slice(-100),s=[["",this.store.box?"changes since it began":"changes this turn"],...e.map(u=>[u.id,`changes by: ${J(
+length).slice(-100),s=[["",this.store.box?"changes since it began":"changes this turn"],...e.map(u=>[u.id,`changes by: ${U(
 u).slice(0,70)}`])],n=JSON.stringify(s);if(n!==this.choices){let u=this.against.value;this.choices=n,f(this.against,...s.
 map(([c,m])=>Object.assign(o("option","",m),{value:c}))),this.against.value=s.some(([c])=>c===u)?u:""}this.add.hidden=!this.
 mayEdit;let r=this.store.rows.get(this.against.value),a=r?(r.changes??[]).map(u=>({...u,value:u.new})):this.store.state,
 l=JSON.stringify([a,this.editing,this.mayEdit,t]);if(l===this.drawn||this.editing!==null&&this.drawn)return;this.drawn=l;
 let h=this.editing===""?this.form("",""):null;f(this.rows,h,...a.map(u=>this.row(u,!r)));let d=this.rows.querySelector("\
 input, textarea");d instanceof HTMLElement&&d.focus()}row(t,e){let{key:s,kind:n}=t,r=n==="-",a=e&&!r?this.whole?.find(m=>m.
-key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[l,h]=li(s),d=o("span","chip",l);d.title=ri[l]??
+key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[l,h]=ui(s),d=o("span","chip",l);d.title=di[l]??
 "of this session",d.dataset.scope=l;let u=o("span","mark",n||" ",K[n]?o("span","hidden",K[n]):null),c=o("div","key-row",
-u,d,o("div","key-name",h),ai(t,a));return c.dataset.mark=n,e&&!r&&l!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
+u,d,o("div","key-name",h),ci(t,a));return c.dataset.mark=n,e&&!r&&l!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
 let e=p("Edit","small",()=>this.edit(t));e.setAttribute("aria-label",`Edit ${t}`);let s=p("Delete","small",()=>this.send(
 {kind:"state",key:t,text:null}));return s.setAttribute("aria-label",`Delete ${t}`),o("div","key-buttons",e,s)}form(t,e){
 let s=t?null:this.input("Key","name, user:name or app:name",""),n=this.input("Value","JSON, or else text",e),r=()=>this.
@@ -782,13 +804,13 @@ send({kind:"state",key:t||(s?.value.trim()??""),text:n.value}),a=()=>{this.edit(
 wn",h=>{h.stopPropagation(),h.key==="Escape"?a():h.key==="Enter"&&!h.shiftKey&&!h.isComposing&&!(h.target instanceof HTMLButtonElement)&&
 (h.preventDefault(),r())}),l}input(t,e,s){let n=o(s.includes(`
 `)?"textarea":"input","input");return n.value=s,n.placeholder=e,n.setAttribute("aria-label",`${t} (${e})`),n}send(t){this.
-sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.send(t)}};function ai({kind:i,old:t,
-value:e},s){let n=i==="-",r=i==="~"||n?o("div","was",o("span","hidden","was "),Z(t??"")):null;return o("div","values",r,
-n?null:o("div","value",Z(s??e??"")))}function li(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
-t+1)]}S({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:i=>i.state.length>0,mount:(i,t)=>new le(
-i,t)});S({name:"graph",title:"Graph",asks:null,exists:i=>!!i.drawing,mount(i,t){let e=o("div","dim standing");return i.removeAttribute(
+sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.send(t)}};function ci({kind:i,old:t,
+value:e},s){let n=i==="-",r=i==="~"||n?o("div","was",o("span","hidden","was "),tt(t??"")):null;return o("div","values",r,
+n?null:o("div","value",tt(s??e??"")))}function ui(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
+t+1)]}$({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:i=>i.state.length>0,mount:(i,t)=>new he(
+i,t)});$({name:"graph",title:"Graph",asks:null,exists:i=>!!i.drawing,mount(i,t){let e=o("div","dim standing");return i.removeAttribute(
 "tabindex"),i.append(e),{paint(){t.picture.node.parentNode!==i&&e.before(t.picture.node),e.textContent=t.picture.stateTexts().
-join(" · ")}}}});var de=class{constructor(t,e){this.store=e.store,this.calls=[],this.chosen=null,this.drawn=null,this.labels="",this.which=
+join(" · ")}}}});var ce=class{constructor(t,e){this.store=e.store,this.calls=[],this.chosen=null,this.drawn=null,this.labels="",this.which=
 o("select","input"),this.which.setAttribute("aria-label","Model call"),this.which.addEventListener("change",()=>{this.chosen=
 Number(this.which.value),this.want(),this.paint(this.calls)}),this.which.addEventListener("keydown",s=>s.stopPropagation()),
 this.body=o("div","prompt-body"),t.append(o("div","prompt-head",this.which),this.body)}touch(t){t.op!=="panel"||t.name!==
@@ -803,42 +825,41 @@ drawn&&(this.drawn=n,t.length?s?f(this.body,...this.call(s)):f(this.body,o("div"
 "No model has been asked yet.")))}call(t){let e=Object.entries(t.tokens).map(([r,a])=>`${Number(a).toLocaleString("en")}\
  ${r}`).join(", "),s=[w(t.ms),t.first_ms===null?"":`first piece after ${w(t.first_ms)}`],n=[t.model,e&&`tokens: ${e}`,...s].
 filter(Boolean).join(" · ");return[o("div","dim facts",n),t.error?o("div","problem",`✗ ${t.error}`):null,o("div","par\
-ts",...hi(t).map(fi)),di(t)]}};function hi(i){let{same:t}=i,e=ue(i.system),s=new Map(i.system.filter(({source:d})=>d).map(
-ui)),n=i.history.slice(t.history),r=b(i.messages,"message"),a=Object.keys(i.settings??{}).length,l=i.raw?he(i.raw):"";return[
-e&&{title:"System instruction",size:b(e.length,"character"),text:()=>e,content:()=>[o("div","sent",...i.system.flatMap(ce))],
-open:e.length<=ci&&!t.call},s.size&&{title:"Inserted values",size:b(s.size,"value"),text:()=>[...s].map(([d,u])=>`${d}	${u}`).
+ts",...pi(t).map(wi)),fi(t)]}};function pi(i){let{same:t}=i,e=pe(i.system),s=new Map(i.system.filter(({source:d})=>d).map(
+gi)),n=i.history.slice(t.history),r=b(i.messages,"message"),a=Object.keys(i.settings??{}).length,l=i.raw?de(i.raw):"";return[
+e&&{title:"System instruction",size:b(e.length,"character"),text:()=>e,content:()=>[o("div","sent",...i.system.flatMap(ue))],
+open:e.length<=mi&&!t.call},s.size&&{title:"Inserted values",size:b(s.size,"value"),text:()=>[...s].map(([d,u])=>`${d}	${u}`).
 join(`
-`),content:()=>[...s].map(([d,u])=>o("div","sent",`${d} → `,...ce({text:u,source:d})))},i.tools.length&&{title:"Tools",
-size:String(i.tools.length),text:()=>he(i.tools),content:()=>i.tools.map(mi)},a&&{title:"Settings",size:String(a),text:()=>he(
-i.settings),content:()=>[q(i.settings)]},n.length&&{title:"History",size:t.messages?`${i.messages-t.messages} new of ${r}`:
-r,text:()=>ss(n),content:()=>is(n)},i.answer.length&&{title:"Answer",size:pi(i.answer),text:()=>ss(i.answer),content:()=>is(
-i.answer),open:!0},l&&{title:"Raw response",size:b(l.length,"character"),text:()=>l,content:()=>[q(i.raw)]}].map(d=>d||null).
-flatMap(d=>d&&!t.parts.includes(d.title.toLowerCase())?[d]:[])}function di({same:i,system:t,tools:e,settings:s}){let n={
+`),content:()=>[...s].map(([d,u])=>o("div","sent",`${d} → `,...ue({text:u,source:d})))},i.tools.length&&{title:"Tools",
+size:String(i.tools.length),text:()=>de(i.tools),content:()=>i.tools.map(ki)},a&&{title:"Settings",size:String(a),text:()=>de(
+i.settings),content:()=>[D(i.settings)]},n.length&&{title:"History",size:t.messages?`${i.messages-t.messages} new of ${r}`:
+r,text:()=>ns(n),content:()=>os(n)},i.answer.length&&{title:"Answer",size:bi(i.answer),text:()=>ns(i.answer),content:()=>os(
+i.answer),open:!0},l&&{title:"Raw response",size:b(l.length,"character"),text:()=>l,content:()=>[D(i.raw)]}].map(d=>d||null).
+flatMap(d=>d&&!t.parts.includes(d.title.toLowerCase())?[d]:[])}function fi({same:i,system:t,tools:e,settings:s}){let n={
 "system instruction":t.length,tools:e.length,settings:Object.keys(s??{}).length},r=Object.entries(n).flatMap(([a,l])=>l&&
 i.parts.includes(a)?[a]:[]);return i.messages&&r.push(`the first ${b(i.messages,"message")}`),r.length?o("div","dim same",
-`as in model call ${i.call}: ${r.join(", ")}`):null}var ci=1500,he=i=>JSON.stringify(i,null,2),ue=i=>i.map(({text:t})=>t).
-join(""),ui=({text:i,source:t})=>[t,i],ss=i=>i.map(({role:t,text:e})=>`${t}: ${ue(e)}`).join(`
-`);function pi(i){let t=i.filter(({kind:s})=>s==="call").length,e=i.flatMap(({kind:s,text:n})=>s==="text"?ue(n):"").join(
-"").length;return[t?b(t,"call"):"",e?b(e,"character"):""].filter(Boolean).join(", ")}function fi({title:i,size:t,text:e,
+`as in model call ${i.call}: ${r.join(", ")}`):null}var mi=1500,de=i=>JSON.stringify(i,null,2),pe=i=>i.map(({text:t})=>t).
+join(""),gi=({text:i,source:t})=>[t,i],ns=i=>i.map(({role:t,text:e})=>`${t}: ${pe(e)}`).join(`
+`);function bi(i){let t=i.filter(({kind:s})=>s==="call").length,e=i.flatMap(({kind:s,text:n})=>s==="text"?pe(n):"").join(
+"").length;return[t?b(t,"call"):"",e?b(e,"character"):""].filter(Boolean).join(", ")}function wi({title:i,size:t,text:e,
 content:s,open:n=!1}){let r=o("summary","",o("b","part-name",i)," ",o("span","dim",t)),a=o("details","part",r),l=()=>{if(a.
-childElementCount>1)return;let h=v("Copy",e);h.classList.add("adknb-part-copy"),h.setAttribute("aria-label",`Copy ${i.toLowerCase()}`),
-a.append(h,...s().map(d=>d??""))};return a.addEventListener("toggle",()=>a.open&&l()),n&&l(),a.open=n,a}function ce({text:i,
+childElementCount>1)return;let h=y("Copy",e);h.classList.add("adknb-part-copy"),h.setAttribute("aria-label",`Copy ${i.toLowerCase()}`),
+a.append(h,...s().map(d=>d??""))};return a.addEventListener("toggle",()=>a.open&&l()),n&&l(),a.open=n,a}function ue({text:i,
 source:t}){if(!t)return[i];let e=o("mark","put",o("span","hidden",`put in for ${t}: `),i||"(nothing)",o("span","source",
-t));return e.title=`put in for ${t}`,[e]}function mi({name:i,description:t,parameters:e}){return o("div","tool-sent",o("\
-div","call",i),o("div","dim",t),e?q(e,"parameters",!1):null)}function is(i){return i.map(({role:t,kind:e,text:s})=>{let n=o(
-"div","said",o("span","role",t),o("span","dim",e),o("div","sent",...s.flatMap(ce)));return n.dataset.kind=e,n})}S({name:"\
-prompt",title:"Prompt",asks:"prompts",refresh:["patch","status"],mount:(i,t)=>new de(i,t)});var pe=class{constructor(t,e){this.store=e.store,this.root=t,this.requested=new Set,this.nodes=new Map}opened(){for(let t of this.
+t));return e.title=`put in for ${t}`,[e]}function ki({name:i,description:t,parameters:e}){return o("div","tool-sent",o("\
+div","call",i),o("div","dim",t),e?D(e,"parameters",!1):null)}function os(i){return i.map(({role:t,kind:e,text:s})=>{let n=o(
+"div","said",o("span","role",t),o("span","dim",e),o("div","sent",...s.flatMap(ue)));return n.dataset.kind=e,n})}$({name:"\
+prompt",title:"Prompt",asks:"prompts",refresh:["patch","status"],mount:(i,t)=>new ce(i,t)});var fe=class{constructor(t,e){this.store=e.store,this.root=t,this.requested=new Set,this.nodes=new Map}opened(){for(let t of this.
 store.artifacts.keys())this.requested.has(t)||(this.requested.add(t),this.store.send({kind:"need",what:"artifact",id:t}))}touch(t){
 t.op==="artifact"&&this.opened()}paint(){for(let t of this.store.artifacts.values()){let e=this.store.panels.get(`artifa\
 ct/${t.id}`),s=this.nodes.get(t.id);if(s&&s.drawn===e)continue;let n=this.artifact({...t,...e},!!e);s?s.node.replaceWith(
-n):this.root.append(n),this.nodes.set(t.id,{node:n,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${gi(
+n):this.root.append(n),this.nodes.set(t.id,{node:n,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${I(
 t.size)}`,n=o("div","artifact-head",o("b","",t.name),o("span","dim",s)),{data:r,name:a,mime:l}=t;if(r){let d=p("Download",
-"small",()=>it(a.split("/").pop()??a,l,bi(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let h=e?this.content(
-t):o("div","dim","…");return o("div","artifact",n,h)}content(t){return t.image?Ft(t.image,t.alt):t.html?o("div","html",
-I(t.html)):t.page?T(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
-an be downloaded.":"Too large for a page.")}};function gi(i){return i<1e3?`${i} bytes`:i<1e6?`${(i/1e3).toFixed(1)} kB`:
-`${(i/1e6).toFixed(1)} MB`}function bi(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}S({name:"artifacts",title:"\
-Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new pe(i,t)});function Er(i,t=[]){if(i.get("html")!==void 0)return{show:n=>$e(i,n)};let e=new rt(i);for(let n of t)e.receive(n);let s=new Set;
-return ke(e.own_id,i.widget_manager),e.box&&fe(i.widget_manager),{show(n){let r=[...s].find(l=>l.isOrphan);r?.moveTo(n);
-let a=r??new _t(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:H(i.widget_manager)}),e.send(
-{kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{Er as open,S as registerPanel};
+"small",()=>nt(a.split("/").pop()??a,l,xi(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let h=e?this.content(
+t):o("div","dim","…");return o("div","artifact",n,h)}content(t){return t.image?Wt(t.image,t.alt):t.html?o("div","html",
+P(t.html)):t.page?T(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
+an be downloaded.":"Too large for a page.")}};function xi(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}$({name:"\
+artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new fe(i,t)});function jr(i,t=[]){if(i.get("html")!==void 0)return{show:n=>Ae(i,n)};let e=new at(i);for(let n of t)e.receive(n);let s=new Set;
+return xe(e.own_id,i.widget_manager),e.box&&me(i.widget_manager),{show(n){let r=[...s].find(l=>l.isOrphan);r?.moveTo(n);
+let a=r??new Bt(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:H(i.widget_manager)}),e.send(
+{kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{jr as open,$ as registerPanel};

@@ -8,12 +8,13 @@ import { button, el, newId, put } from "./elements.js";
 import { Events } from "./log.js";
 import { drawFormulas } from "./markup.js";
 
-/** @import { Action, Attachable, Talk, Turn } from "./chat/types" */
+/** @import { Action, Attachable, Attached, Talk, Turn } from "./chat/types" */
 /** @import { Card, Op } from "./types" */
 /** @import { View } from "./view.js" */
 /** @import { Store } from "./store.js" */
 
 const AT_ONCE = 400; // milliseconds after which a message waits for something
+const PIECE = 1_500_000; // letters of base64 in a message, a multiple of 4; a Jupyter server takes ten megabytes at most
 
 export class ChatBox {
   /**
@@ -26,7 +27,7 @@ export class ChatBox {
     this.turns = new Turns(store);
     /** @type {Map<string, Events>} The opened logs of turns, by the turns' ids. */
     this.opened = new Map();
-    /** @type {{text: string, note: string} | null} A message that Python has not begun to answer. */
+    /** @type {{text: string, attached: string[], note: string} | null} A message that Python has not begun to answer. */
     this.sent = null;
     this.waiting = 0;
     this.chat = new Chat({
@@ -97,7 +98,14 @@ export class ChatBox {
   get talk() {
     const { store } = this;
     const turns = this.turns.take();
-    const { agent = store.title, description = "", models = {}, suggestions = [], attaches = false } = store.box ?? {};
+    const {
+      agent = store.title,
+      description = "",
+      models = {},
+      suggestions = [],
+      attaches = false,
+      most = 0,
+    } = store.box ?? {};
     return {
       agent,
       description,
@@ -111,16 +119,17 @@ export class ChatBox {
       answers: [...store.cards.values()].some((card) => card.kind === "input" && store.isOpen(card)),
       gone: store.gone,
       attaches,
+      most,
     };
   }
 
   /**
-   * @param {{text: string, note: string}} sent
+   * @param {{text: string, attached: string[], note: string}} sent
    * @returns {Turn}
    */
-  #sentTurn({ text, note }) {
+  #sentTurn({ text, attached, note }) {
     const waits = this.store.box?.waiting ? `waiting for ${this.store.box.waiting}` : note;
-    const asked = { who: "you", text, attached: [], pieces: [] };
+    const asked = { who: "you", text, attached, pieces: [] };
     return { id: "sent", asked, parts: [], running: !waits, note: waits, repeats: false, detailed: false };
   }
 
@@ -151,7 +160,11 @@ export class ChatBox {
     }
     if (this.reason) return false;
     if (action.kind === "send")
-      return this.#send({ kind: "ask", text: action.text, attach: action.attach }, action.text);
+      return this.#send(
+        { kind: "ask", text: action.text, attach: this.#uploaded(action.attach) },
+        action.text,
+        action.attach,
+      );
     const turn = this.turns.take().find((each) => each.id === action.turn);
     const text = action.kind === "edit" ? action.text : (turn?.asked?.text ?? "");
     if (action.turn.startsWith("refused")) return this.#send({ kind: "ask", text, attach: [] }, text);
@@ -160,12 +173,28 @@ export class ChatBox {
   }
 
   /**
+   * Send the files among what is attached; returns what stands for each in a message.
+   *
+   * @param {Attached[]} attach
+   */
+  #uploaded(attach) {
+    return attach.map(({ name, data }) => {
+      if (data === null) return name;
+      const id = newId();
+      for (let at = 0; at === 0 || at < data.length; at += PIECE)
+        if (!this.store.send({ kind: "file", id, data: data.slice(at, at + PIECE) })) break;
+      return { name, file: id };
+    });
+  }
+
+  /**
    * @param {object} message
    * @param {string} text
+   * @param {Attached[]} attach
    */
-  #send(message, text) {
+  #send(message, text, attach = []) {
     if (!this.store.send(message)) return false;
-    this.sent = { text, note: "" };
+    this.sent = { text, attached: attach.map(({ name }) => name), note: "" };
     this.chat.follows = true;
     this.waiting = window.setTimeout(() => {
       if (!this.sent) return;

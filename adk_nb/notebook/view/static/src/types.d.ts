@@ -231,6 +231,8 @@ export interface Box {
   forks?: boolean;
   /** Files and variables can be attached. */
   attaches?: boolean;
+  /** Bytes that the files of a message may have. */
+  most?: number;
   /** The cell that answers in the session now, as `cell [53]`; empty: the box itself, or nobody. */
   elsewhere?: string;
   /** What a message of the box waits for. */

@@ -63,6 +63,13 @@ export function clock(seconds) {
  */
 export const count = (number, word) => `${number.toLocaleString("en")} ${word}${number === 1 ? "" : "s"}`;
 
+/** @param {number} bytes */
+export function size(bytes) {
+  if (bytes < 1000) return count(bytes, "byte");
+  const [number, unit] = bytes < 1e6 ? [bytes / 1000, "kB"] : [bytes / 1e6, "MB"];
+  return `${number.toFixed(number % 1 ? 1 : 0)} ${unit}`;
+}
+
 /** @param {unknown} value */
 export function shown(value) {
   return value === null || value === undefined ? "nothing" : withEscapes(JSON.stringify(value));

@@ -44,6 +44,7 @@ export class Chat {
     this.sized.observe(this.inner);
     this.sized.observe(this.scroller);
     this.node = el("div", "chat", el("div", "talk-frame", this.scroller, this.down), this.slot, this.composer.node);
+    this.composer.attach.listen(this.node);
     this.node.addEventListener("keydown", (event) => {
       event.stopPropagation(); // keys are for the conversation, not for the page around it
       if (event.key === "Escape") host.leave();

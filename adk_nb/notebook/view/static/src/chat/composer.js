@@ -26,7 +26,7 @@ export class Composer {
       this.input.focus();
     });
     const row = el("div", "composer-row", this.attach.button, this.hint, this.stop, this.send);
-    const field = el("div", "composer-field", this.attach.chips, this.label, this.input, row);
+    const field = el("div", "composer-field", this.attach.chips, this.attach.note, this.label, this.input, row);
     this.node = el("div", "composer", this.attach.panel, field);
     field.addEventListener("mousedown", (event) => {
       if (event.target !== field) return;
@@ -45,7 +45,7 @@ export class Composer {
     this.hint.textContent =
       talk.reason || `Enter sends${talk.answers ? " your answer" : ""}, Shift+Enter makes a new line.`;
     this.hint.toggleAttribute("data-reason", Boolean(talk.reason));
-    this.attach.button.hidden = !talk.attaches || talk.gone;
+    this.attach.paint(talk);
     this.stop.hidden = !talk.running;
     this.stop.disabled = talk.stopping;
     this.stop.textContent = talk.stopping ? "Stopping…" : "Stop";
@@ -60,8 +60,8 @@ export class Composer {
   submit() {
     const text = this.input.value;
     if (!text.trim() || this.reason) return;
-    if (!this.host.emit({ kind: "send", text, attach: this.attach.names })) return;
-    this.attach.take();
+    if (!this.host.emit({ kind: "send", text, attach: this.attach.items })) return;
+    this.attach.clear();
     this.input.value = "";
     this.#paintSend();
     this.input.focus();

@@ -80,6 +80,17 @@ export interface Talk {
   gone: boolean;
   /** Files and variables can be attached. */
   attaches: boolean;
+  /** Bytes that the files of a message may have. */
+  most: number;
+}
+
+/** What goes with a message. */
+export interface Attached {
+  name: string;
+  /** The content of a file of the reader's own disk, as base64. Null: Python knows the name. */
+  data: string | null;
+  /** Of that content. */
+  bytes: number;
 }
 
 /** Something to attach. */
@@ -90,7 +101,7 @@ export interface Attachable {
 }
 
 export type Action =
-  | { kind: "send"; text: string; attach: string[] }
+  | { kind: "send"; text: string; attach: Attached[] }
   | { kind: "stop" }
   | { kind: "retry"; turn: string }
   | { kind: "edit"; turn: string; text: string };

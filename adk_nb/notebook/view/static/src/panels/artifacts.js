@@ -3,6 +3,7 @@
 import { button, download, el } from "../elements.js";
 import { isolated, picture, safeMarkup } from "../markup.js";
 import { registerPanel } from "../panels.js";
+import { size } from "../words.js";
 
 /** @import { Artifact, Op } from "../types" */
 /** @import { View } from "../view.js" */
@@ -51,7 +52,7 @@ class Artifacts {
    * @param {boolean} whole
    */
   artifact(artifact, whole) {
-    const facts = `version ${artifact.version} · ${artifact.mime} · ${bytes(artifact.size)}`;
+    const facts = `version ${artifact.version} · ${artifact.mime} · ${size(artifact.size)}`;
     const head = el("div", "artifact-head", el("b", "", artifact.name), el("span", "dim", facts));
     const { data, name, mime } = artifact;
     if (data) {
@@ -75,12 +76,6 @@ class Artifacts {
       artifact.data ? "Nothing that a page can show; it can be downloaded." : "Too large for a page.",
     );
   }
-}
-
-/** @param {number} size */
-function bytes(size) {
-  if (size < 1000) return `${size} bytes`;
-  return size < 1_000_000 ? `${(size / 1000).toFixed(1)} kB` : `${(size / 1_000_000).toFixed(1)} MB`;
 }
 
 /** @param {string} text */
