@@ -96,11 +96,17 @@ def is_in_this_cell(text: str) -> bool:
     return " ".join(text.split()) in " ".join(source.split())
 
 
+def request() -> dict[str, Any]:
+    """The message of the front end that is answered now: of a cell, or of a click; empty outside of a kernel."""
+    shell: Any = get_ipython()
+    if hasattr(shell, "get_parent"):
+        return shell.get_parent()
+    return getattr(getattr(shell, "kernel", None), "_parent_header", None) or {}  # Pyodide's has the whole message
+
+
 def cell_id() -> str:
     """The id of the cell that is run now; empty where the front end sends none."""
-    shell: Any = get_ipython()
-    parent = cast(dict[str, Any], shell.get_parent() if hasattr(shell, "get_parent") else {})
-    return str(cast(dict[str, Any], parent.get("metadata", {})).get("cellId", ""))
+    return str(cast(dict[str, Any], request().get("metadata") or {}).get("cellId", ""))
 
 
 def this_cell() -> str:

@@ -22,6 +22,7 @@ SHARED = (
     "@codemirror/view",
     "@jupyterlab/codemirror",
     "@jupyterlab/notebook",
+    "@jupyterlab/services",
     "@lezer/common",
     "@lezer/highlight",
 )
@@ -39,7 +40,7 @@ def build(folder: Path) -> None:
     package = {
         "name": NAME,
         "version": adk_nb.__version__,
-        "description": "Highlights the cells of adk_nb.",
+        "description": "Highlights the cells of adk_nb, and lets its agents read and write cells.",
         "license": "Apache-2.0",
         "jupyterlab": {"extension": True, "_build": {"load": load, "extension": "./extension"}},
     }

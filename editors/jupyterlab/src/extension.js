@@ -1,13 +1,16 @@
-/** The plugin of JupyterLab and Notebook 7: cells of adk_nb read as what they are. */
+/** The plugin of JupyterLab and Notebook 7: cells of adk_nb read as what they are, and are there for its agents. */
 
 import { IEditorExtensionRegistry, IEditorLanguageRegistry } from "@jupyterlab/codemirror";
 import { INotebookTracker, NotebookActions } from "@jupyterlab/notebook";
+import { KernelMessage } from "@jupyterlab/services";
+import { AgentCells } from "./agent_cells.js";
 import { cellLanguage } from "./language.js";
 import { cellMarks } from "./marks.js";
 import { Names } from "./names.js";
 
 /** @typedef {import("./lab.js").Kernel} Kernel */
 /** @typedef {import("./lab.js").NotebookPanel} NotebookPanel */
+/** @typedef {import("./lab.js").NotebookTracker} NotebookTracker */
 
 /** A cell that fails aborts the requests behind it. */
 const ATTEMPTS = 3;
@@ -17,6 +20,9 @@ const books = new WeakMap();
 
 const IN_KERNEL = '__import__("sys").modules["adk_nb.notebook.magics.extension"].known_names';
 const COMM_TARGET = "adk_nb.names";
+/** The comm of an agent's requests, which nobody opens; and the message with their answers. */
+const CELLS_COMM = "adk_nb.cells";
+const CELLS_ANSWER = "adk_nb_cells";
 
 /**
  * @param {Kernel | null | undefined} kernel
@@ -57,12 +63,46 @@ function lookUpByComm(kernel, names) {
   });
 }
 
-/** @param {NotebookPanel} panel */
-function follow({ context, sessionContext }) {
+/**
+ * Answer what agents ask of the cells. All messages are heard, as those of a comm are not: a page that was loaded again,
+ * and one whose kernel another notebook shares, never heard its beginning.
+ * @param {NotebookPanel} panel
+ * @param {NotebookTracker} tracker
+ */
+function serveAgents({ context, sessionContext }, tracker) {
+  const cells = new AgentCells(context.model);
+  const isSeen = () => {
+    const panel = tracker.find((shown) => shown.context === context && shown.isVisible);
+    return panel !== undefined && window.document.visibilityState === "visible";
+  };
+  sessionContext.iopubMessage.connect((_, { header, content }) => {
+    const kernel = sessionContext.session?.kernel;
+    if (!kernel || header.msg_type !== "comm_msg" || content.comm_id !== CELLS_COMM || !content.data) return;
+    const request = content.data;
+    const isCall = request.ask === "who";
+    const said = isCall ? { session: kernel.clientId, seen: isSeen() } : cells.answer(request);
+    if (!said) return;
+    const answer = { ...said, id: request.id, page: cells.page };
+    if (request.channel) {
+      const channel = new BroadcastChannel(request.channel);
+      channel.postMessage(JSON.stringify(answer));
+      channel.close();
+      return;
+    }
+    const { clientId: session, username } = kernel;
+    const message = { channel: "control", msgType: CELLS_ANSWER, session, username, content: answer };
+    kernel.sendControlMessage(KernelMessage.createMessage(message), false);
+  });
+}
+
+/** @param {NotebookPanel} panel @param {NotebookTracker} tracker */
+function follow(panel, tracker) {
+  const { context, sessionContext } = panel;
   const document = context.model.sharedModel;
   if (books.has(document)) return;
   const names = new Names((wanted) => lookUp(sessionContext.session?.kernel, wanted));
   books.set(document, names);
+  serveAgents(panel, tracker);
   sessionContext.kernelChanged.connect(() => names.forget());
   sessionContext.statusChanged.connect((_, status) => {
     if (status === "restarting" || status === "autorestarting") names.forget();
@@ -75,7 +115,7 @@ function follow({ context, sessionContext }) {
 
 export default {
   id: "adk-nb:cells",
-  description: "Highlights the cells of adk_nb.",
+  description: "Highlights the cells of adk_nb, and lets its agents read and write cells.",
   autoStart: true,
   requires: [IEditorExtensionRegistry, IEditorLanguageRegistry],
   optional: [INotebookTracker],
@@ -97,8 +137,8 @@ export default {
         return { instance: () => extension, reconfigure: () => null };
       },
     });
-    tracker?.forEach(follow);
-    tracker?.widgetAdded.connect((_, panel) => follow(panel));
+    tracker?.forEach((panel) => follow(panel, tracker));
+    tracker?.widgetAdded.connect((_, panel) => follow(panel, tracker));
     NotebookActions.executed.connect((_, { notebook }) => {
       if (notebook.model) books.get(notebook.model.sharedModel)?.expire();
     });

@@ -11,3 +11,7 @@ declare module "@jupyterlab/notebook" {
     };
   };
 }
+
+declare module "@jupyterlab/services" {
+  export const KernelMessage: { createMessage(message: object): object };
+}

@@ -2,6 +2,7 @@
 
 import { AlikeTable, decidedCalls, decidedSubject } from "./alike_calls.js";
 import { AnswerForm } from "./answer_form.js";
+import { differenceLines } from "./difference.js";
 import { button, buttonRow, el, newId, put } from "./elements.js";
 import { argumentList, errorParts, waitParts } from "./error_cards.js";
 import { Steady } from "./steady.js";
@@ -476,7 +477,7 @@ function asks({ kind, tool, needs, in_doubt }) {
  * @param {number} index
  */
 function documentPart({ title, text }, index) {
-  const source = el("pre", "json source", text);
+  const source = el("pre", "json source", ...(differenceLines(text) ?? [text]));
   source.tabIndex = 0;
   source.setAttribute("role", "group");
   source.setAttribute("aria-label", title);
