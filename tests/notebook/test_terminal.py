@@ -65,8 +65,9 @@ def test_a_saved_notebook_has_whole_tables_whatever_the_terminal_is(
 
 SLOW = """%load_ext adk_nb
 import pathlib, time
-from adk_nb import tool
-from adk_nb.agents import Agent, ParallelAgent
+from adk_nb import tool, types
+from adk_nb.agents import Agent, BaseAgent, ParallelAgent
+from adk_nb.events import Event
 from adk_nb.models import ScriptedLlm, call
 from adk_nb.notebook.chat.chat import Chat
 def look(city: str) -> dict: print("looking"); return {"temp_c": 9}
@@ -166,6 +167,12 @@ a = Agent(name="a", model=ScriptedLlm(["a one ", "a two ", "a three."]))
 b = Agent(name="b", model=ScriptedLlm(["b one ", "b two ", "b three."]))
 both = ParallelAgent(name="both", sub_agents=[a, b])
 %chat both Go on.
+%config AdkNb.sessions = "sqlite:///nb.db"
+class Told(BaseAgent):
+    async def _run_async_impl(self, ctx): yield Event(author=self.name, content=types.ModelContent("I was told."))
+
+told = Told(name="told")
+%chat told Hi
 """
     terminal.type(SLOW + cells)
     printed = terminal.close()
@@ -183,3 +190,5 @@ both = ParallelAgent(name="both", sub_agents=[a, b])
     # what streams at once is printed one after the other
     assert printed.count("a > a one a two a three.") == 1
     assert printed.count("b > b one b two b three.") == 1
+    # the mark with which an agent ends where sessions are stored is no line
+    assert printed.count("told > I was told.") == 1

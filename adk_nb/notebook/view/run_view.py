@@ -299,7 +299,7 @@ class TerminalRun(RunView):
                 self._print_piece(op["id"], op["s"])
             elif op["op"] in ("append", "patch"):
                 self._print_row(op["row"]["id"] if op["op"] == "append" else op["id"])
-        if not event.partial and not event.is_final_response():
+        if event.parts and not event.partial and not event.is_final_response():
             self._end_line()
 
     def _print_piece(self, key: str, text: str) -> None:
