@@ -30,8 +30,8 @@ async def run_on_cluster(
     service = batch.session_service
     if not isinstance(service, DatabaseSessionService):
         raise InputError(
-            "the workers of a cluster share a database; give "
-            f"session_service=DatabaseSessionService('postgresql://...'), got {type(service).__name__}"
+            f"the workers of a cluster share a database, not a {type(service).__name__}; type %config AdkNb.sessions = "
+            "'postgresql://...', in a script give session_service=DatabaseSessionService('postgresql://...')"
         )
     distributed = require("distributed", package="adk-nb[dask]")
     try:
