@@ -174,8 +174,9 @@ class Traces:
         if self._beside:
             self._beside.add(invocation_id, trace)
         traces = self._by_invocation.setdefault(invocation_id, [])
-        if not any(existing is trace for existing in traces):
-            traces.append(trace)
+        if any(existing is trace for existing in traces):
+            return
+        traces.append(trace)
         # The newest invocation stays whole, however large it is.
         while len(self._by_invocation) > 1 and (
             len(self._by_invocation) > _MAX_RUNS or self._request_count() > self._max_requests
