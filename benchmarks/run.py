@@ -3,6 +3,7 @@
 make bench                      everything
 make bench BENCH="w1 w2"        some workloads
 make bench BENCH="w2 --rounds 5"
+make bench BENCH="serve --requests 500"    chat, front_end, serve, telemetry, turns, wire: programs of their own
 """
 
 import argparse
@@ -52,6 +53,8 @@ TOO_LONG = (("w7m", 3000, "google-adk"),)
 """What takes minutes, and says nothing that smaller sizes do not."""
 NO_ADK = (("w8m", 1000), ("w8l", 100000), ("w10", 50000), ("eval", 10000))
 """Where google-adk's sessions in SQLite end with `database is locked`, and where one reading takes ten seconds."""
+PROGRAMS = ("chat", "front_end", "serve", "telemetry", "turns", "wire")
+"""Measured by a program of their own, with arguments of its own."""
 KEPT = ROOT / "build/bench/results.jsonl"
 
 Figures = dict[str, float]
@@ -130,10 +133,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="w1 ... eval", help="default: all")
     parser.add_argument("--rounds", type=int, default=3)
+    if sys.argv[1:2] and sys.argv[1] in PROGRAMS:
+        return subprocess.call([sys.executable, "-m", f"benchmarks.{sys.argv[1]}", *sys.argv[2:]], cwd=ROOT)
     arguments = parser.parse_args()
     chosen = arguments.workloads or ["w1", *SIZES]
     for unknown in set(chosen) - {"w1", *SIZES}:
-        parser.error(f"no workload {unknown!r}; there are {', '.join(['w1', *SIZES])}")
+        parser.error(f"no workload {unknown!r}; there are {', '.join(['w1', *SIZES, *PROGRAMS])}")
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     started = time.monotonic()
     results = measure(chosen, arguments.rounds)
