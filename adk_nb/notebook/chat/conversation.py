@@ -278,7 +278,7 @@ class Conversation:
                 raise SessionBusyError(self.session_id, run.owner, run.started)
             with self.history(session.events if session else ()) as history:
                 approvals = history.interrupts(kinds=APPROVALS)
-            left = open_message(approvals, magic) if approvals else "there is nothing to resume"
+            left = open_message(approvals, magic) if approvals else "there is nothing to resume or to drop"
             raise InputError(f"no run of session {self.session_id!r} was interrupted; {left}")
         if not edited and runs[-1].version not in ("", version_of(self.agent)):
             raise PendingError(edited_notice(self.agent.name, magic))
