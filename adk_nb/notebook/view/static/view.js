@@ -447,17 +447,17 @@ text!==t.asked.text&&!this.question.querySelector("textarea")){let r=t.asked.who
 "",t.asked.who)),a=t.asked.attached.map(h=>o("span","attached-chip",h)),l=a.length?o("div","attached",...a):null;f(this.
 asked,r,o("div","text",t.asked.text),l,L(t.asked.pieces))}this.note.textContent=t.note,this.note.hidden=!t.note,this.#t(
 t,e);let n=t.parts.some(r=>r.streaming);this.thinking.hidden=!t.running||n,this.copy.hidden=!this.words,this.actions.hidden=
-t.running||!(this.words||t.repeats||t.detailed)||!t.parts.length,this.retry.hidden=this.edit.hidden=!t.repeats,this.more.
-hidden=!t.detailed}#t(t,e){let s=new Set(this.parts.keys()),n="";for(let a of t.parts){s.delete(a.id);let l=this.parts.get(
-a.id);l||(l=new xt(this.host,this.unfold),this.parts.set(a.id,l),this.answers.append(l.node));let h=(a.kind==="answer"||
-a.kind==="error")&&a.who!==n;l.paint(a,{model:e.models[a.who]??"",named:h,running:t.running}),a.kind!=="note"&&(n=a.who)}
-for(let a of s)this.parts.get(a)?.node.remove(),this.parts.delete(a);let r=t.parts.map(a=>this.parts.get(a.id)?.node);for(let[
-a,l]of r.entries())l&&this.answers.children[a]!==l&&this.answers.insertBefore(l,this.answers.children[a]??null)}#e(){if(!this.
-turn?.asked||this.question.querySelector("textarea"))return;let{id:t,asked:e}=this.turn,s=o("textarea","input talk-edit");
-s.value=e.text,s.setAttribute("aria-label","Your message");let n=()=>{f(this.asked,...a),this.edit.focus()},r=()=>{s.value.
-trim()&&this.host.emit({kind:"edit",turn:t,text:s.value})&&n()},a=[...this.asked.childNodes];s.addEventListener("keydown",
-h=>{h.key==="Escape"?(h.stopPropagation(),n()):h.key==="Enter"&&!h.shiftKey&&!h.isComposing&&(h.preventDefault(),r())});
-let l=o("div","talk-edit-buttons",p("Cancel","small",n),p("Send","small go",r));f(this.asked,s,l),s.focus(),s.setSelectionRange(
+t.running||!(this.words||t.repeats||t.detailed)||!t.parts.length,this.retry.hidden=!t.retries,this.edit.hidden=!t.repeats,
+this.more.hidden=!t.detailed}#t(t,e){let s=new Set(this.parts.keys()),n="";for(let a of t.parts){s.delete(a.id);let l=this.
+parts.get(a.id);l||(l=new xt(this.host,this.unfold),this.parts.set(a.id,l),this.answers.append(l.node));let h=(a.kind===
+"answer"||a.kind==="error")&&a.who!==n;l.paint(a,{model:e.models[a.who]??"",named:h,running:t.running}),a.kind!=="note"&&
+(n=a.who)}for(let a of s)this.parts.get(a)?.node.remove(),this.parts.delete(a);let r=t.parts.map(a=>this.parts.get(a.id)?.
+node);for(let[a,l]of r.entries())l&&this.answers.children[a]!==l&&this.answers.insertBefore(l,this.answers.children[a]??
+null)}#e(){if(!this.turn?.asked||this.question.querySelector("textarea"))return;let{id:t,asked:e}=this.turn,s=o("textare\
+a","input talk-edit");s.value=e.text,s.setAttribute("aria-label","Your message");let n=()=>{f(this.asked,...a),this.edit.
+focus()},r=()=>{s.value.trim()&&this.host.emit({kind:"edit",turn:t,text:s.value})&&n()},a=[...this.asked.childNodes];s.addEventListener(
+"keydown",h=>{h.key==="Escape"?(h.stopPropagation(),n()):h.key==="Enter"&&!h.shiftKey&&!h.isComposing&&(h.preventDefault(),
+r())});let l=o("div","talk-edit-buttons",p("Cancel","small",n),p("Send","small go",r));f(this.asked,s,l),s.focus(),s.setSelectionRange(
 s.value.length,s.value.length)}#s(){this.opened?this.close():(this.opened=this.host.details(this.turn?.id??""),f(this.place,
 this.opened?.node)),this.place.hidden=!this.opened,this.opened&&this.place.scrollIntoView({block:"nearest"}),this.more.setAttribute(
 "aria-expanded",String(!!this.opened))}close(){this.opened?.close(),this.opened=null,this.place.replaceChildren()}remove(){
@@ -483,16 +483,17 @@ map(h=>p(h,"suggestion",()=>this.composer.fill(h)));f(this.empty,o("div","talk-a
 !r?o("div","suggestions",...l):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var j=i=>i.author==="user"?"you":i.author;function U(i){let t=j(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
 result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var Xe=/^(?!.*\/answer\d+$)/,St=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
 this.of.clear();for(let t of this.store.rows.values())this.#e(t)}touch(t){t.op==="append"?this.#e(t.row):t.op==="clear"?
-this.reset():t.op==="status"?this.#t(this.entries.at(-1)):t.id!==void 0&&this.#t(this.of.get(t.id))}#t(t){t&&(t.turn=null)}#e(t){
-(t.kind==="user"&&Xe.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.at(-1)),this.entries.
-push({rows:[],turn:null}));let s=this.entries[this.entries.length-1];s.rows.push(t.id),s.turn=null,this.of.set(t.id,s)}isIn(t,e){
-return this.of.get(e)?.rows[0]===t}take(){let{status:t,earlier:e}=this.store,s=this.entries.at(-1);e&&(this.entries=this.
-entries.filter(n=>this.#s(n)));for(let n of this.entries)n.turn??=this.#i(n.rows,n===s?t.status:"done");return this.entries.
-flatMap(({turn:n})=>n?[n]:[])}#s(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(s)||this.
-of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#i(t,e){let s=t.map(d=>this.store.rows.
-get(d)).filter(d=>d!==void 0),n=s[0],r=n?.kind==="user"&&Xe.test(n.id),a=e==="running",l=si(r?s.slice(1):s,a);e==="cance\
-lled"&&l.push(G(`${t[0]}/stopped`,"note","","Stopped."));let h=!/^(refused|note)/.test(t[0]);return{id:t[0],asked:r?ei(n):
-null,parts:l,running:a,note:"",repeats:r&&(!h||this.store.box?.forks===!0),detailed:h}}},Qe=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
+this.reset():t.op==="status"||t.op==="card"?this.#t(this.entries.at(-1)):t.id!==void 0&&this.#t(this.of.get(t.id))}#t(t){
+t&&(t.turn=null)}#e(t){(t.kind==="user"&&Xe.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.
+at(-1)),this.entries.push({rows:[],turn:null}));let s=this.entries[this.entries.length-1];s.rows.push(t.id),s.turn=null,
+this.of.set(t.id,s)}isIn(t,e){return this.of.get(e)?.rows[0]===t}take(){let{status:t,earlier:e}=this.store,s=this.entries.
+at(-1);e&&(this.entries=this.entries.filter(r=>this.#s(r)));let n=[...this.store.cards.values()].some(r=>this.store.isOpen(
+r)&&r.ways?.includes("retry"));for(let r of this.entries){let a=r===s;r.turn??=this.#i(r.rows,a?t.status:"done",a&&n)}return this.
+entries.flatMap(({turn:r})=>r?[r]:[])}#s(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(
+s)||this.of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#i(t,e,s){let n=t.map(c=>this.
+store.rows.get(c)).filter(c=>c!==void 0),r=n[0],a=r?.kind==="user"&&Xe.test(r.id),l=e==="running",h=si(a?n.slice(1):n,l);
+e==="cancelled"&&h.push(G(`${t[0]}/stopped`,"note","","Stopped."));let d=!/^(refused|note)/.test(t[0]),u=a&&(!d||this.store.
+box?.forks===!0);return{id:t[0],asked:a?ei(r):null,parts:h,running:l,note:"",repeats:u,retries:u&&!s,detailed:d}}},Qe=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
 function ei(i){let t=[...i.text.matchAll(Qe)].map(([,e])=>e);return{who:j(i),text:i.text.replace(Qe,"").trim(),attached:t,
 pieces:i.shown??[]}}function G(i,t,e,s){return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],
 pages:[]}}function si(i,t){let e=new Qt;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):Zt(s)||s.kind==="user"?e.
@@ -629,15 +630,15 @@ suggestions:a=[],attaches:l=!1,most:h=0}=t.box??{};return{agent:s,description:n,
 sent)]:e,earlier:t.earlier?t.earlier:0,suggestions:a,running:t.status.status==="running",stopping:this.view.stopping,reason:this.
 reason,answers:[...t.cards.values()].some(d=>d.kind==="input"&&t.isOpen(d)),gone:t.gone,attaches:l,most:h}}#t({text:t,attached:e,
 note:s}){let n=this.store.box?.waiting?`waiting for ${this.store.box.waiting}`:s;return{id:"sent",asked:{who:"you",text:t,
-attached:e,pieces:[]},parts:[],running:!n,note:n,repeats:!1,detailed:!1}}get reason(){let{status:t,cards:e,box:s,gone:n}=this.
-store;return n?"The kernel is gone: run the cell again.":[...e.values()].some(r=>this.store.isOpen(r)&&!this.isTypedHere(
-r))?"Answer the card above first.":this.sent?"Sent; the kernel answers when it is free.":t.status==="running"&&!s?.elsewhere?
-"Wait for the answer, or stop it.":""}isTypedHere(t){return et(t)||t.kind==="input"&&!t.tool}#e(t){if(t.kind==="stop")return this.
-view.stopNow(),!0;if(this.reason)return!1;if(t.kind==="send")return this.#i({kind:"ask",text:t.text,attach:this.#s(t.attach)},
-t.text,t.attach);let e=this.turns.take().find(r=>r.id===t.turn),s=t.kind==="edit"?t.text:e?.asked?.text??"";if(t.turn.startsWith(
-"refused"))return this.#i({kind:"ask",text:s,attach:[]},s);let n=t.turn.split("/")[0];return this.#i({kind:"again",event:n,
-text:t.kind==="edit"?s:null},s)}#s(t){return t.map(({name:e,data:s})=>{if(s===null)return e;let n=g();for(let r=0;(r===0||
-r<s.length)&&this.store.send({kind:"file",id:n,data:s.slice(r,r+ts)});r+=ts);return{name:e,file:n}})}#i(t,e,s=[]){return this.
+attached:e,pieces:[]},parts:[],running:!n,note:n,repeats:!1,retries:!1,detailed:!1}}get reason(){let{status:t,cards:e,box:s,
+gone:n}=this.store;return n?"The kernel is gone: run the cell again.":[...e.values()].some(r=>this.store.isOpen(r)&&!this.
+isTypedHere(r))?"Answer the card above first.":this.sent?"Sent; the kernel answers when it is free.":t.status==="running"&&
+!s?.elsewhere?"Wait for the answer, or stop it.":""}isTypedHere(t){return et(t)||t.kind==="input"&&!t.tool}#e(t){if(t.kind===
+"stop")return this.view.stopNow(),!0;if(this.reason)return!1;if(t.kind==="send")return this.#i({kind:"ask",text:t.text,attach:this.#s(
+t.attach)},t.text,t.attach);let e=this.turns.take().find(r=>r.id===t.turn),s=t.kind==="edit"?t.text:e?.asked?.text??"";if(t.
+turn.startsWith("refused"))return this.#i({kind:"ask",text:s,attach:[]},s);let n=t.turn.split("/")[0];return this.#i({kind:"\
+again",event:n,text:t.kind==="edit"?s:null},s)}#s(t){return t.map(({name:e,data:s})=>{if(s===null)return e;let n=g();for(let r=0;(r===
+0||r<s.length)&&this.store.send({kind:"file",id:n,data:s.slice(r,r+ts)});r+=ts);return{name:e,file:n}})}#i(t,e,s=[]){return this.
 store.send(t)?(this.sent={text:e,attached:s.map(({name:n})=>n),note:""},this.chat.follows=!0,this.waiting=window.setTimeout(
 ()=>{if(!this.sent)return;let n=be(this.store.manager);this.sent={...this.sent,note:n?`waiting for ${n}`:""},this.view.repaint()},
 ri),this.view.repaint(),!0):!1}#n(){clearTimeout(this.waiting),this.sent=null}#o(t){let e=new V(this.store,this.view,s=>this.

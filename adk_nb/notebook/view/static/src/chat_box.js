@@ -130,7 +130,16 @@ export class ChatBox {
   #sentTurn({ text, attached, note }) {
     const waits = this.store.box?.waiting ? `waiting for ${this.store.box.waiting}` : note;
     const asked = { who: "you", text, attached, pieces: [] };
-    return { id: "sent", asked, parts: [], running: !waits, note: waits, repeats: false, detailed: false };
+    return {
+      id: "sent",
+      asked,
+      parts: [],
+      running: !waits,
+      note: waits,
+      repeats: false,
+      retries: false,
+      detailed: false,
+    };
   }
 
   // Why no message can be sent now; empty if one can.

@@ -35,7 +35,7 @@ export class Turns {
   touch(op) {
     if (op.op === "append") this.#add(op.row);
     else if (op.op === "clear") this.reset();
-    else if (op.op === "status") this.#forget(this.entries.at(-1));
+    else if (op.op === "status" || op.op === "card") this.#forget(this.entries.at(-1));
     else if (op.id !== undefined) this.#forget(this.of.get(op.id));
   }
 
@@ -72,7 +72,13 @@ export class Turns {
     const { status, earlier } = this.store;
     const last = this.entries.at(-1);
     if (earlier) this.entries = this.entries.filter((entry) => this.#isKept(entry));
-    for (const entry of this.entries) entry.turn ??= this.#turn(entry.rows, entry === last ? status.status : "done");
+    const retries = [...this.store.cards.values()].some(
+      (card) => this.store.isOpen(card) && card.ways?.includes("retry"),
+    );
+    for (const entry of this.entries) {
+      const isLast = entry === last;
+      entry.turn ??= this.#turn(entry.rows, isLast ? status.status : "done", isLast && retries);
+    }
     return this.entries.flatMap(({ turn }) => (turn ? [turn] : []));
   }
 
@@ -89,9 +95,10 @@ export class Turns {
   /**
    * @param {string[]} ids
    * @param {string} status
+   * @param {boolean} hasCard Its card retries it.
    * @returns {Turn}
    */
-  #turn(ids, status) {
+  #turn(ids, status, hasCard) {
     const rows = ids.map((id) => this.store.rows.get(id)).filter((row) => row !== undefined);
     const first = rows[0];
     const begins = first?.kind === "user" && BEGINS.test(first.id);
@@ -99,13 +106,15 @@ export class Turns {
     const parts = partsOf(begins ? rows.slice(1) : rows, running);
     if (status === "cancelled") parts.push(partOf(`${ids[0]}/stopped`, "note", "", "Stopped."));
     const isSaid = !/^(refused|note)/.test(ids[0]);
+    const repeats = begins && (!isSaid || this.store.box?.forks === true);
     return {
       id: ids[0],
       asked: begins ? askedBy(first) : null,
       parts,
       running,
       note: "",
-      repeats: begins && (!isSaid || this.store.box?.forks === true),
+      repeats,
+      retries: repeats && !hasCard,
       detailed: isSaid,
     };
   }

@@ -67,7 +67,8 @@ export class TurnNode {
     this.thinking.hidden = !turn.running || isGrowing;
     this.copy.hidden = !this.words;
     this.actions.hidden = turn.running || !(this.words || turn.repeats || turn.detailed) || !turn.parts.length;
-    this.retry.hidden = this.edit.hidden = !turn.repeats;
+    this.retry.hidden = !turn.retries;
+    this.edit.hidden = !turn.repeats;
     this.more.hidden = !turn.detailed;
   }
 

@@ -53,8 +53,10 @@ export interface Turn {
   running: boolean;
   /** A line below the message, such as what it waits for. */
   note: string;
-  /** It can be sent again, and edited. */
+  /** It can be sent again in other words. */
   repeats: boolean;
+  /** It can be sent again as it is; not, if a card offers that. */
+  retries: boolean;
   /** There are details of it. */
   detailed: boolean;
 }
