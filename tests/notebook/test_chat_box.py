@@ -657,7 +657,8 @@ def test_an_empty_box_suggests_what_to_say_by_the_tools_of_its_agent(shell: Shel
     assert (box["agent"], box["suggestions"]) == ("guide", ["What can you do?", "Use refund for …"])
 
 
-def test_turns_that_are_undone_in_a_cell_leave_the_box_with_the_next_one(shell: Shell, pages: Pages) -> None:
+@pytest.mark.parametrize("line", ["%rewind", "get_ipython().adk_nb.chat('guide', None, show='off').rewind()"])
+def test_turns_that_are_undone_in_a_cell_leave_the_box_at_once(shell: Shell, pages: Pages, line: str) -> None:
     guide(shell, "Hello!", "Never mind.", "Again.")
     shell.cell("%chat guide")
     box = pages.next()
@@ -665,7 +666,10 @@ def test_turns_that_are_undone_in_a_cell_leave_the_box_with_the_next_one(shell: 
         box.says(kind="ask", text=said)
         settled(box, answer)
 
-    shell.cell("%rewind")
+    shell.cell(line)
+
+    assert rows_now(box) == ["Hi", "Hello!"]
+    assert ops(box, "status")[-1]["status"] == "idle"
     box.says(kind="ask", text="Better")
 
     settled(box, "Again.")

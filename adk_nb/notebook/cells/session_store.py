@@ -318,6 +318,10 @@ class SessionStore:
         session = self.find(name) or Session(id=name or self.current)
         return _wait(past.rewind(session, self.service, self.artifacts, to, dry_run=dry_run))
 
+    def tell_undone(self, name: str) -> None:
+        """Let the boxes that show a session know of turns that were undone."""
+        _wait(conversation.tell_undone(self.service, self.key(name)))
+
     def write(self, delta: Mapping[str, Any], name: str | None = None) -> None:
         """Write keys of the state in one event of the user; the session is created if needed."""
         self.keys |= delta.keys()

@@ -20,7 +20,7 @@ from adk_nb.memory.base_memory_service import BaseMemoryService
 from adk_nb.models.base_llm import BaseLlm
 from adk_nb.notebook.chat.attachments import SentFile, parts_of_name
 from adk_nb.notebook.chat.chat_box import HEIGHT, ChatBox, Reach, chat_in_terminal, check_place
-from adk_nb.notebook.chat.conversation import ChatState, Conversation, drop
+from adk_nb.notebook.chat.conversation import ChatState, Conversation, drop, tell_undone
 from adk_nb.notebook.chat.error_hints import shorten_interrupt
 from adk_nb.notebook.chat.interrupts import HIDDEN_FIELD, find, in_doubt_message, with_edits
 from adk_nb.notebook.chat.past import PastTurn, Rewound, turns_of, typed_text
@@ -330,6 +330,7 @@ class Chat:
         rewound = sync.run(self._conversation.rewind(to.id if isinstance(to, Event) else to, dry_run=dry_run))
         if not dry_run:
             self._runner.desk.undone(rewound.closed)
+            sync.run(tell_undone(self._conversation.service, self._conversation.key))
         return rewound
 
     def rerun(self, event: int | str | Event = 1) -> Reply:

@@ -255,6 +255,11 @@ class ChatBox:
         if status == "pending":
             self.shown.start_in_cell(self._draw_cards())
 
+    def turns_undone(self, session: Session | None) -> None:
+        """Take them out of the box; a turn that runs has begun after them."""
+        if not self._is_answering and self._free.is_set():
+            self.shown.turns_undone(session)
+
 
 def chat_in_terminal(ask: Callable[[str], Reply]) -> None:
     """Read lines until an empty one, send each with `ask`, and print the replies."""

@@ -500,6 +500,10 @@ class Follower(Protocol):
         """It has ended, or pauses."""
         ...
 
+    def turns_undone(self, session: Session | None) -> None:
+        """Turns were undone; `session`: as it is now."""
+        ...
+
 
 _followers: WeakKeyDictionary[Any, dict[tuple[str, ...], list[Follower]]] = WeakKeyDictionary()
 """By the service of the sessions, then by app, user and session: whichever cell, box or click begins a turn."""
@@ -509,6 +513,14 @@ def followers_of(conversation: Conversation, view: object) -> list[Follower]:
     """The followers of a session, without that of `view`."""
     known = _followers.get(conversation.service, {}).get(tuple(conversation.key.values()), [])
     return [follower for follower in known if follower.view is not view]
+
+
+async def tell_undone(service: BaseSessionService, key: Mapping[str, Any]) -> None:
+    """Tell the followers of a session that turns of it were undone. `key`: the arguments of the service."""
+    if known := list(_followers.get(service, {}).get(tuple(key.values()), ())):
+        session = await service.get_session(**key)
+        for follower in known:
+            follower.turns_undone(session)
 
 
 def follow(conversation: Conversation, follower: Follower) -> None:

@@ -17,7 +17,7 @@ from adk_nb.events.tool_confirmation import ToolConfirmation
 from adk_nb.models.llm_response import on_progress, on_wait
 from adk_nb.notebook import settings
 from adk_nb.notebook.chat import interrupts
-from adk_nb.notebook.chat.conversation import Conversation, Follower, followers_of, typed_change
+from adk_nb.notebook.chat.conversation import Conversation, Follower, followers_of, tell_undone, typed_change
 from adk_nb.notebook.chat.desk import Desk, schema_of
 from adk_nb.notebook.chat.error_hints import (
     location_suffix,
@@ -598,6 +598,7 @@ class TurnRunner:
             failed.reopen_card(key, str(error))
             return
         self.desk.undone(rewound.closed)
+        await tell_undone(self.conversation.service, self.conversation.key)
         if is_retry:
             await self.send_again(rewound.message, failed.for_retry(lambda: self.view_of(failed.question)))
 

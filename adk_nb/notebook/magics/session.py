@@ -354,6 +354,8 @@ def _rewound(notebook: Notebook, target: int | str, session: str, *, dry_run: bo
     for runner in runners:
         runner.refuse_while_busy()
     undone = notebook.sessions.rewind(target, session, dry_run=dry_run)
-    for runner in () if dry_run else runners:
-        runner.desk.undone(undone.closed)
+    if not dry_run:
+        for runner in runners:
+            runner.desk.undone(undone.closed)
+        notebook.sessions.tell_undone(session)
     return undone

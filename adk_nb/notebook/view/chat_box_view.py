@@ -225,6 +225,17 @@ class ChatBoxView(LiveRun):
         if status == "pending":
             self._pause("pending", f"waiting for you in {place}")
 
+    def turns_undone(self, session: Session | None) -> None:
+        """Show the session without the turns that were undone, here and in the text for the file."""
+        stored, question = session.events if session else [], self.question
+        with self._view.in_one_batch():
+            self._catch_up(stored)
+            self._pause("idle", "ready")
+        self.question = question  # a card may send it again
+        left = {event.id for event in surviving(stored)}
+        self._turns = [turn for turn in self._turns if not turn.events or any(each.id in left for each in turn.events)]
+        self._save_text()
+
     def set_question(self, question: str) -> None:
         """Set the question of the turn that begins next."""
         self._previous_question = self.question, self._continues
