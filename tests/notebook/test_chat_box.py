@@ -528,7 +528,7 @@ def test_a_message_is_sent_again_in_a_copy_and_its_session_stays(shell: Shell, p
     assert boxes(box)["sessions"] == {"current": "main-2", "names": ["main-2", "main"]}
     sessions = shell.ip.adk_nb.sessions
     assert [event.text for event in sessions.events("main")] == ["Hi", "Hello!", "And Oslo?", "It is cold."]
-    assert sessions.current == "main"
+    assert sessions.current == "main-2"
     sent = [content.parts[0].text for content in shell.names["model"].requests[-1].contents]
     assert sent == ["Hi", "Hello!", text or "And Oslo?"]
 
@@ -562,6 +562,26 @@ def test_a_box_goes_to_another_session_and_to_a_new_one(shell: Shell, pages: Pag
 
     assert rows_now(box) == ["Third", "Three."]
     assert set(shell.ip.adk_nb.sessions.names) == {"main", "tea", "main-2"}
+
+
+@pytest.mark.parametrize(("line", "session"), [("%chat guide", "tea"), ("%chat guide -s main", "main")])
+def test_cells_go_along_to_the_session_that_their_box_is_moved_to(
+    shell: Shell, pages: Pages, line: str, session: str
+) -> None:
+    guide(shell, "One.", "Two.", "Three.")
+    shell.cell("%chat guide -s tea First")
+    shell.cell("%chat guide Second")
+    shell.cell(line)
+    _, _, box = (pages.next() for _ in range(3))
+
+    box.says(kind="session", name="tea")
+    box.wait_for(lambda page: rows_now(page) == ["First", "One."])
+    shell.cell("%chat guide Third")
+
+    sessions = shell.ip.adk_nb.sessions
+    assert sessions.current == session
+    assert [event.text for event in sessions.events(session)][-2:] == ["Third", "Three."]
+    assert ("Three." in rows_now(box)) is (session == "tea")
 
 
 def test_variables_and_files_are_listed_and_go_with_a_message(

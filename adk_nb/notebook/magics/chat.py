@@ -280,7 +280,16 @@ def _open_box(line: _Line) -> None:
     if not in_a_kernel():
         return chat_in_terminal(lambda text: _send(next_line, text))
 
-    sessions = line.notebook.sessions
+    notebook, sessions = line.notebook, line.notebook.sessions
+    agent = notebook.last_asked
+    # `-s` is for this box, as it is for one line: cells stay where they are.
+    goes_along = line.session is None and not notebook.has_own_sessions(agent or "")
+    speaker = notebook.speaker_of(agent) if agent and goes_along else ""
+
+    def opened(session: str) -> None:
+        sessions.opened.add(session)
+        if speaker:
+            sessions.spoken(speaker, session)
 
     def message(session: str, text: str, attached: Sequence[str | SentFile]) -> tuple[TurnRunner, str, TurnOptions]:
         chat, text, options = replace(next_line, session=session).message(text, attached)
@@ -290,8 +299,8 @@ def _open_box(line: _Line) -> None:
         sessions=lambda: [*sessions.names[::-1], *sessions.opened],
         turns=lambda session: message(session, "", ())[0],
         message=message,
-        variables=line.notebook.variables,
-        opened=sessions.opened.add,
+        variables=notebook.variables,
+        opened=opened,
     )
     line.announce_session()
     sessions.opened.add(chat.session_id)
