@@ -15,7 +15,8 @@ from adk_nb.errors import CloudServiceError, MissingExtraError
 from adk_nb.google_adk import instead_of
 
 _NOT_IN_A_BROWSER = (
-    "dbos", "distributed", "jupyter_client", "keyring", "litellm", "nest_asyncio2", "nltk", "psycopg", "xllamacpp",
+    "dbos", "distributed", "duckdb", "jupyter_client", "keyring", "litellm", "nest_asyncio2", "nltk", "psycopg",
+    "pyarrow", "xllamacpp",
 )  # fmt: skip
 """What needs processes, sockets, or code that is not built for browsers."""
 _PACKAGE = "adk-nb"

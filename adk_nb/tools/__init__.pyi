@@ -5,6 +5,8 @@ from adk_nb.tools.base_tool import BaseTool as BaseTool
 from adk_nb.tools.base_toolset import BaseToolset as BaseToolset
 from adk_nb.tools.base_toolset import StaticToolset as StaticToolset
 from adk_nb.tools.built_in_code_execution_tool import built_in_code_execution as built_in_code_execution
+from adk_nb.tools.data_tool.toolset import DataToolset as DataToolset
+from adk_nb.tools.data_tool.toolset import SqlToolset as SqlToolset
 from adk_nb.tools.enterprise_search_tool import enterprise_web_search as enterprise_web_search
 from adk_nb.tools.example_tool import ExampleTool as ExampleTool
 from adk_nb.tools.exit_loop_tool import exit_loop as exit_loop

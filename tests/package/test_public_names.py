@@ -198,8 +198,9 @@ PATHS: dict[str, str] = {
     "adk_nb.telemetry": "instrument tracer uninstrument",
     "adk_nb.telemetry.tracing": "tracer",
     "adk_nb.tools": (
-        "AgentTool AuthenticatedFunctionTool BaseTool BaseToolset ExampleTool FunctionTool LongRunningFunctionTool "
-        "MCPToolset McpToolset StaticToolset ToolContext TransferToAgentTool VertexAiSearchTool "
+        "AgentTool AuthenticatedFunctionTool BaseTool BaseToolset DataToolset ExampleTool FunctionTool "
+        "LongRunningFunctionTool MCPToolset McpToolset SqlToolset StaticToolset ToolContext "
+        "TransferToAgentTool VertexAiSearchTool "
         "built_in_code_execution enterprise_web_search exit_loop get_user_choice google_maps_grounding google_search "
         "load_artifacts load_memory preload_memory register_search_backend request_input tool transfer_to_agent "
         "url_context"
