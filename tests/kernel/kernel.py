@@ -110,6 +110,15 @@ class Kernel:
         self.lines: list[str] = []
         """What the reader types when a cell asks for input."""
         self.prompts: list[str] = []
+        self.page: Callable[[dict[str, Any]], list[dict[str, Any]]] | None = None
+        """Answers what the kernel asks of the cells of a page."""
+        self.states: list[str] = []
+        """What the kernel said it is: busy or idle."""
+
+    @property
+    def session(self) -> str:
+        """The id of who sends the cells."""
+        return self._client.session.session
 
     def run(self, source: str, *, raises: bool = False) -> Cell:
         """Run a cell to its end."""
@@ -216,6 +225,8 @@ class Kernel:
     def _on_output(self, message: dict[str, Any]) -> None:
         kind, content = message["msg_type"], message["content"]
         self._on_widget(kind, content)
+        if kind == "status":
+            self.states.append(content["execution_state"])
         cell = self._cells.get(message["parent_header"].get("msg_id", ""))
         if cell is None:
             return
@@ -233,6 +244,10 @@ class Kernel:
                 self.cards[content["comm_id"], op["card"]["id"]] = op["card"]
             elif op["op"] == "append":
                 self.rows.append(op["row"])
+        if kind == "comm_msg" and content["comm_id"] == "adk_nb.cells" and self.page:
+            for answer in self.page(content["data"]):
+                said = {"id": content["data"]["id"], **answer}
+                self._client.control_channel.send(self._client.session.msg("adk_nb_cells", said))
         if kind == "comm_open":
             self.views.append(content["comm_id"])
         if kind == "update_display_data":

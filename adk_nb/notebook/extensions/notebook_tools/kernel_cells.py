@@ -3,7 +3,7 @@
 import difflib
 import re
 from collections.abc import Mapping
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from IPython.core.getipython import get_ipython
 from IPython.display import display  # pyright: ignore[reportUnknownVariableType]
@@ -17,36 +17,20 @@ _SOURCE = 1_500
 """Characters of the source of a cell."""
 _OUTPUT = 500
 """Characters of its output."""
-_NUMBERS = re.compile(r"\s*\d+(?:\s*-\s*\d+)?(?:\s*,\s*\d+(?:\s*-\s*\d+)?)*\s*")
+NUMBERS = re.compile(r"\s*\d+(?:\s*-\s*\d+)?(?:\s*,\s*\d+(?:\s*-\s*\d+)?)*\s*")
+"""Numbers of cells, as `numbers_in` takes them."""
 
 
-class Cells(Protocol):
-    """The cells of the notebook, for the tools of an agent. Each method returns what the model is told."""
-
-    async def read(self, wanted: str) -> Json:
-        """Cells by number, as `3` or `2-5, 8`, or those that have all the words; empty: the newest."""
-        ...
-
-    async def insert(self, source: str, below: int | None) -> Json:
-        """Add a cell, which is not run. `below`: the number of a cell. None: below the one that runs."""
-        ...
-
-    async def propose(self, number: int, source: str) -> Json:
-        """Propose another text for a cell, which the user accepts or not.
-
-        Raises:
-            InputError: There is no such cell.
-        """
-        ...
-
-
-class KernelCells(Cells):
+class KernelCells:
     """The cells that this kernel has run."""
 
     async def read(self, wanted: str) -> Json:
-        """As `Cells.read`; a cell that was run again is listed as it ran last."""
+        """Cells by number, as `3` or `2-5, 8`, or those that have all the words; empty: the newest.
+
+        A cell that was run again is listed as it ran last.
+        """
         sources = _sources()
-        if _NUMBERS.fullmatch(wanted):
+        if NUMBERS.fullmatch(wanted):
             numbers = [number for number in numbers_in(wanted) if number in sources]
         else:
             words = wanted.lower().split()
@@ -62,13 +46,17 @@ class KernelCells(Cells):
         more = {"left_out": len(numbers) - len(chosen)} if len(numbers) > len(chosen) else {}
         return fitted({"cells": cells, **more, "note": "as this kernel ran them; the page may have other ones"})
 
-    async def insert(self, source: str, below: int | None) -> Json:
-        """As `Cells.insert`: it is shown in the output, to be copied."""
+    async def insert(self, source: str) -> Json:
+        """Show a new cell in the output, to be copied."""
         display(Output(Text("A cell to copy:"), Code(Span(source, exact=True))))
         return {"shown": "the user sees the cell and may copy it; no page of this notebook takes new cells"}
 
     async def propose(self, number: int, source: str) -> Json:
-        """As `Cells.propose`: the difference is shown."""
+        """Show what another text for a cell would change.
+
+        Raises:
+            InputError: There is no such cell.
+        """
         sources = _sources()
         if number not in sources:
             raise InputError(f"no cell with the number {number} has run; the last one is {max(sources, default=0)}")

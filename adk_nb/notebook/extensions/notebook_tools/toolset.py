@@ -8,8 +8,9 @@ from IPython.core.getipython import get_ipython
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import ConfigurationError
 from adk_nb.notebook.extensions.notebook_tools import look, values
-from adk_nb.notebook.extensions.notebook_tools.kernel_cells import Cells, KernelCells
-from adk_nb.runtime.context import ReadonlyContext
+from adk_nb.notebook.extensions.notebook_tools.page_cells import ChangeCellTool, PageCells
+from adk_nb.notebook.extensions.notebook_tools.pages import pages
+from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
 from adk_nb.tools.function_tool import FunctionTool
@@ -29,10 +30,12 @@ class NotebookToolset(BaseToolset):
         self, *, tool_filter: ToolPredicate | Sequence[str] | None = None, tool_name_prefix: str | None = None
     ) -> None:
         super().__init__(tool_filter=tool_filter, tool_name_prefix=tool_name_prefix)
-        self._cells: Cells = KernelCells()
-        functions = (self._list_variables, self._look_at, self._read_cells, self._write_cell, self._change_cell)
+        self._cells = PageCells(pages())
+        reading = (self._list_variables, self._look_at, self._read_cells)
         self._tools: list[BaseTool] = [
-            FunctionTool(function, name=function.__name__.removeprefix("_"), effect="pure") for function in functions
+            *(FunctionTool(function, name=function.__name__.removeprefix("_"), effect="pure") for function in reading),
+            FunctionTool(self._write_cell, name="write_cell", effect="once"),
+            ChangeCellTool(self._cells),
         ]
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
@@ -62,31 +65,24 @@ class NotebookToolset(BaseToolset):
         """
         return look.look(_variables(), name)
 
-    async def _read_cells(self, wanted: str = "") -> dict[str, Any]:
+    async def _read_cells(self, tool_context: ToolContext, wanted: str = "") -> dict[str, Any]:
         """Read cells of the notebook: source, short output, error.
 
         Args:
-            wanted: Numbers, as "3" or "2-5, 8"; or words that the source has to have. Empty: the newest cells.
+            tool_context: Given by the runtime.
+            wanted: Numbers, as "3" or "2-5, 8"; or words that a cell has to have. Empty: the notebook.
         """
-        return await self._cells.read(wanted)
+        return await self._cells.read(wanted, tool_context)
 
-    async def _write_cell(self, source: str, below: int | None = None) -> dict[str, Any]:
+    async def _write_cell(self, source: str, tool_context: ToolContext, below: int | None = None) -> dict[str, Any]:
         """Write a new cell into the notebook. It is not run: that is up to the user.
 
         Args:
             source: The code of the cell, or its text if the first line is `%%markdown`.
+            tool_context: Given by the runtime.
             below: The number of the cell below which it is added. None: below the cell that runs now.
         """
-        return await self._cells.insert(source, below)
-
-    async def _change_cell(self, number: int, source: str) -> dict[str, Any]:
-        """Propose another text for a cell of the notebook. The user sees the difference and accepts it or not.
-
-        Args:
-            number: The number of the cell, as read_cells gives it.
-            source: The whole new text of the cell.
-        """
-        return await self._cells.propose(number, source)
+        return await self._cells.write(source, below, tool_context)
 
 
 def add_notebook(agent: LlmAgent, typed: bool) -> None:

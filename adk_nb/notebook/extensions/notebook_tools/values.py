@@ -250,8 +250,8 @@ def size_text(count: int) -> str:
 
 def fitted(result: Json) -> Json:
     """`result` in at most `MOST_CHARACTERS` of JSON: its longest lists, tables and texts are cut to their half."""
-    while (length := _weight(result)) > MOST_CHARACTERS:
-        name = max(result, key=lambda name: _weight(result[name]))
+    while (length := weight(result)) > MOST_CHARACTERS:
+        name = max(result, key=lambda name: weight(result[name]))
         value = result[name]
         if isinstance(value, list) and len(cast(list[Any], value)) > 1:
             items = cast(list[Any], value)
@@ -268,5 +268,6 @@ def fitted(result: Json) -> Json:
     return result
 
 
-def _weight(value: object) -> int:
+def weight(value: object) -> int:
+    """Characters of a result, or of a part of it, as JSON."""
     return len(json.dumps(value, ensure_ascii=False, default=str))
