@@ -310,6 +310,7 @@ class Runner:
             # An earlier request with the same key: its run is resumed instead.
             if key is not None and (earlier_id := history_of(session).run_with_key(key)):
                 message, delta, resumed_id = None, {}, earlier_id
+            request.shared.is_continued = message is None and resumed_id is not None
             first = await first_event(
                 ctx,
                 message,

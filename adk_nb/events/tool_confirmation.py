@@ -19,6 +19,10 @@ class ToolConfirmation(WireModel):
     """Texts that the approver must see whole, by title: the source of a script that is to run."""
     in_doubt: bool | None = None
     """True: an earlier attempt of this call may have taken effect, and the question is whether to make it again."""
+    action: str | None = None
+    """Of a request: the word on the button that approves, as `Run`."""
+    for_turn: bool | None = None
+    """Of a request, True: a yes may hold for all calls of the tool in the rest of the turn. Of an answer: it does."""
     earlier: dict[str, Any] | None = None
     """Of a request: `call`, the id of an equal call that has run in this turn, and `result`, its result; or `call` and
     `waits`, true, of one that waits for its own approval."""

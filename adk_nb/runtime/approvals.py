@@ -98,6 +98,10 @@ def _request(call: types.FunctionCall, needed: ConfirmationNeeded) -> types.Func
     tool_info: dict[str, Any] = {"tool": needed.tool_fingerprint, "ran": needed.ran}
     if requested.documents:
         tool_info["documents"] = requested.documents
+    if requested.action:
+        tool_info["action"] = requested.action
+    if requested.for_turn:
+        tool_info["forTurn"] = True
     if requested.in_doubt:
         tool_info["in_doubt"] = True
     if requested.earlier:

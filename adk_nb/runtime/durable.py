@@ -17,7 +17,7 @@ from adk_nb.runtime.history import history_of
 from adk_nb.runtime.interrupts import use_key
 from adk_nb.runtime.invocation_context import Decision, InvocationContext
 from adk_nb.sessions.journal import Attempt, Effect, Intent
-from adk_nb.wire import json_problem
+from adk_nb.wire import copy_model, json_problem
 
 logger = logging.getLogger(__name__)
 
@@ -86,8 +86,8 @@ class DurableCall:
         else:
             return requested
         hint = f"{reason}. {requested.hint}" if requested and requested.hint else f"{reason}. Call it now?"
-        payload = requested.payload if requested else None
-        return ToolConfirmation(hint=hint, payload=payload, in_doubt=may_have_run or None)
+        asked = requested or ToolConfirmation()
+        return copy_model(asked, hint=hint, in_doubt=may_have_run or None, for_turn=None)
 
     async def begin(self, decision: Decision | None, context: Context) -> bool:
         """Record the start of the call and consume its approval at once. False: the approval was consumed before."""

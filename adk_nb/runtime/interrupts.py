@@ -37,8 +37,8 @@ NODE = "wf_auth:"
 REMOTE_CALLS = "a2a:calls"
 """Key in the custom metadata of an event in which a remote agent asks: the calls made there."""
 TOOL_INFO = "askedOf"
-"""Key that we add to ADK's approval request: the tool's fingerprint, `ran`, `documents`, `in_doubt` and
-`earlier`."""
+"""Key that we add to ADK's approval request: the tool's fingerprint, `ran`, `documents`, `action`, `for_turn`,
+`in_doubt` and `earlier`."""
 CALLS = "calls"
 """Key that we add to ADK's credential request: the waiting calls with their approvals."""
 PROBLEM = "problem"
@@ -82,6 +82,10 @@ class Interrupt:
     """JSON shown with the question."""
     documents: Mapping[str, str] = field(default_factory=dict[str, str])
     """Approval only: texts that the approver must see whole, by title."""
+    action: str = ""
+    """Approval only: the word on the button that approves; empty: the usual one."""
+    for_turn: bool = False
+    """Approval only: a yes may hold for all calls of the tool in the rest of the turn."""
     earlier: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """Approval only: `call` and `result` of an equal call that has run in this turn, or `call` and `waits`, true, of
     one that waits for its own approval; empty if there is none."""
@@ -118,6 +122,12 @@ class Interrupt:
     def is_expired(self) -> bool:
         """True: it can only be rejected."""
         return self.expires_at is not None and clock.now() > self.expires_at
+
+    @property
+    def told(self) -> list[str]:
+        """Names of the arguments that the approver reads beside the call: as a document, or as the question."""
+        texts = {self.prompt, *self.documents.values()} - {""}
+        return [name for name, value in (self.call.args or {}).items() if isinstance(value, str) and value in texts]
 
     @property
     def has_card(self) -> bool:
@@ -252,6 +262,8 @@ class _ToolInfo(WireModel):
     tool: str | None = None
     ran: StrictBool = False
     documents: dict[str, str] | None = None
+    action: str | None = None
+    for_turn: StrictBool = False
     in_doubt: StrictBool = False
     earlier: dict[str, Any] | None = None
 
@@ -351,6 +363,8 @@ def approval_of(request: types.FunctionCall, event: Event) -> Interrupt:
         ran=tool_info.ran,
         tool_fingerprint=tool_info.tool,
         documents=tool_info.documents or {},
+        action=tool_info.action or "",
+        for_turn=tool_info.for_turn,
         in_doubt=tool_info.in_doubt,
         earlier=tool_info.earlier or {},
         is_remote=REMOTE_CALLS in (event.custom_metadata or {}),

@@ -236,6 +236,8 @@ class InvocationShared:
     """True: the run has ended, but its agent has not."""
     is_edited: bool = False
     """True: the agents or tools were edited since the run that this one resumes."""
+    is_continued: bool = False
+    """True: it goes on with a run that was interrupted, without a new message: its decisions were given earlier."""
     custom_metadata: dict[str, Any] | None = None
     turn: TurnWork = field(default_factory=TurnWork)
     """Shared with the runs of agent tools, which have sessions of their own."""

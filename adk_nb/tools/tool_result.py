@@ -405,7 +405,20 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
 ]
 
 
+class Told:
+    """A result of which the user sees more than the model: beside what the model is told, the preview of a value."""
+
+    def __init__(self, told: Any, shown: Any) -> None:
+        self.told = told
+        self.shown = shown
+        """A value with a `preview`. None: nothing more."""
+
+
 def _convert(value: Any, conversion: _Conversion) -> Any:
+    if type(value) is Told:
+        if piece := preview(value.shown):
+            conversion.previews.append(piece)
+        return _to_plain(value.told, conversion)
     close_inline_figure(value)  # before rendering it: the notebook may render and close open figures at any moment
     if media := media_in(value):
         # The piece goes beside the JSON, which says what and how much it is.

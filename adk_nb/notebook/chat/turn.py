@@ -55,6 +55,7 @@ _NO_OPTIONS = TurnOptions()
 _A_CLICK = "a click"
 _INSTEAD = "the user sends another message instead"
 """The reason of a refusal."""
+_FOR_TURN = "runs unasked: you allowed it until this turn ends; the next turn asks again"
 _TOO_LATE = "this answer was not used: another one came first"
 
 
@@ -368,6 +369,8 @@ class TurnRunner:
         self.max_cost = options.max_cost if options else self.max_cost
         self._task = task = cast(asyncio.Task[Any], asyncio.current_task())
         self._stop = threading.Event()
+        if any(verdict.for_turn for verdict in turn.verdicts.values()):
+            view.notices.add(_FOR_TURN, is_chip=True)
         token = stop_wanted.set(self._stop)
         info = replace(
             info,

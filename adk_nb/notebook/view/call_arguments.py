@@ -76,7 +76,7 @@ def default_arguments(args: Mapping[str, Any], schema: Schema | None) -> list[Di
 def card_for_page(card: dict[str, Any]) -> dict[str, Any]:
     """The card of a call for the page: its arguments as text, and, if they are small, the values to edit and schema."""
     args, schema = card["args"], card["schema"]
-    call = displayed_call(card["tool"], args, schema)
+    call = displayed_call(card["tool"], _listed(card), schema)
     whole = editable_call(card)
     if len(json.dumps(whole, default=str)) > MOST_ON_PAGE:
         whole = {"args": None, "schema": None}
@@ -103,7 +103,13 @@ def editable_call(card: dict[str, Any]) -> dict[str, Any]:
 
 def full_values(card: dict[str, Any]) -> list[str]:
     """The values of a card's shown arguments, none shortened."""
-    return [exact_text(card["args"][name]) for name in _ordered(card["args"], card["schema"])[:MOST_ARGUMENTS]]
+    listed = _listed(card)
+    return [exact_text(listed[name]) for name in _ordered(listed, card["schema"])[:MOST_ARGUMENTS]]
+
+
+def _listed(card: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a card, without those that it tells otherwise."""
+    return {name: value for name, value in card["args"].items() if name not in card.get("told", ())}
 
 
 def full_alike_values(card: dict[str, Any]) -> dict[str, list[str]]:

@@ -42,6 +42,9 @@ def card_of(interrupt: Interrupt, schema: Schema | None = None) -> Json:
         args = interrupt.call.args or {}
         documents = [{"title": title, "text": text} for title, text in interrupt_text.documents(interrupt)]
         card |= {"documents": documents} if documents else {}
+        card |= {"told": interrupt.told} if interrupt.told else {}
+        card |= {"action": interrupt.action} if interrupt.action else {}
+        card |= {"for_turn": True} if interrupt.for_turn and not interrupt.in_doubt else {}
         card |= {"kind": "doubt"} if interrupt.in_doubt else {}
         return card | {"tool": name_text(interrupt.call.name), "hint": hint, "args": args, "schema": schema}
     payload = {} if interrupt.payload is None else {"payload": interrupt.payload}
@@ -106,6 +109,8 @@ def _approval_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
     reason = message.get("reason")
     args = _edited_args(card, message) if decision == "approve" else None
     value: Json = {"confirmed": decision == "approve"} | ({} if args is None else {"args": args})
+    if decision == "approve" and card.get("for_turn") and message.get("for_turn") is True:
+        value["for_turn"] = True
     if decision == "reject" and isinstance(reason, str) and reason:
         value["reason"] = reason
     keys, more = message.get("alike"), Json()
@@ -115,6 +120,7 @@ def _approval_answer(card: Json, message: Json) -> tuple[Json, Json] | None:
             raise InputError("no call is ticked; tick what is to be answered")
         value["alike"], more = [calls["key"] for calls in ticked], {"alike": ticked}
     note = str(value.get("reason", "")) or ", ".join(_changes(card, args or {}))
+    note = "; ".join(filter(None, (note, interrupt_text.FOR_TURN if "for_turn" in value else "")))
     return {"value": value}, {"state": _STATES[decision, args is not None], "note": note, **more}
 
 

@@ -55,6 +55,8 @@ _MOST_KINDS = 50
 """Kinds of calls that one decision names."""
 _MOST_UNFOLDED = 6
 """Kinds of calls that stand open below a decision."""
+FOR_TURN = "for the rest of this turn"
+"""Beside a yes that holds for all calls of the tool until the turn ends."""
 REASK_REASON = "its tool was redefined since; call it again if it is still needed"
 """The reason of a rejection after which the agent may ask again."""
 
@@ -72,6 +74,8 @@ class Verdict(NamedTuple):
     """The payload of a yes, or the reason of a no."""
     is_click: bool = False
     """A click, which running the notebook again does not repeat."""
+    for_turn: bool = False
+    """A yes to all calls of the tool in the rest of the turn."""
     alike: Sequence[tuple[int, Json]] = ()
     """Number and arguments of the calls of each kind that it decides; empty: the call that was asked for alone."""
 
@@ -350,7 +354,11 @@ def _typed_approvals(approvals: Sequence[Interrupt], magic: str, redefined: Cont
 
 
 def _approval(interrupt: Interrupt, title: str, agent: str, schema: Schema | None) -> Card:
-    call = Span(call_of(interrupt, schema), "code", exact=True)
+    line = call_of(interrupt, schema)
+    if interrupt.told:
+        others = {name: value for name, value in (interrupt.call.args or {}).items() if name not in interrupt.told}
+        line = f"{call_line(interrupt.call.name or '', others, schema)[:-1]}{', ' if others else ''}…)"
+    call = Span(line, "code", exact=True)
     below: list[Block] = [_note(remark) for remark in _remarks(interrupt, schema)]
     for document, text in documents(interrupt):
         below += [Text((Span(document, "strong"),)), Code(Span(text, exact=True))]
@@ -418,9 +426,10 @@ def _verdict(interrupt: Interrupt, response: Json) -> Verdict:
             reason = cleaned(decision.reason or "")
             return Verdict("rejected", reason, remark=reason)
         ran = "" if decision.args is None else f"ran with {call_arguments.arguments_line(decision.args)}"
-        payload = _payload_text(decision.payload)
-        note = "; ".join(filter(None, (ran, payload)))
-        return Verdict("edited" if ran else "approved", note, args=decision.args, remark=payload)
+        for_turn = interrupt.for_turn and decision.for_turn is True
+        remark = "; ".join(filter(None, (_payload_text(decision.payload), FOR_TURN if for_turn else "")))
+        note = "; ".join(filter(None, (ran, remark)))
+        return Verdict("edited" if ran else "approved", note, args=decision.args, remark=remark, for_turn=for_turn)
     value = answered_value(types.FunctionResponse(response=response))
     if interrupt.kind == "node_approval" and isinstance(value, dict):
         decided = cast(Json, value)

@@ -95,6 +95,12 @@ def _other(value: object) -> Json:
     return {"value": shown}
 
 
+def shape_of(value: Any) -> Any:
+    """The shape of a value of a known library; None if it has none."""
+    with suppress(Exception):  # of a closed connection
+        return getattr(value, "shape", None)
+
+
 # ---- frames
 
 

@@ -7,7 +7,8 @@ from IPython.core.getipython import get_ipython
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import ConfigurationError
-from adk_nb.notebook.extensions.notebook_tools import look, values
+from adk_nb.notebook.extensions.notebook_tools import look, policy, values
+from adk_nb.notebook.extensions.notebook_tools.code_tool import RunCodeTool
 from adk_nb.notebook.extensions.notebook_tools.page_cells import ChangeCellTool, PageCells
 from adk_nb.notebook.extensions.notebook_tools.pages import pages
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
@@ -17,9 +18,10 @@ from adk_nb.tools.function_tool import FunctionTool
 
 
 class NotebookToolset(BaseToolset):
-    """Lets an agent see this notebook: its variables, and its cells. What it gets is bounded, without known secrets.
+    """Lets an agent see this notebook, its variables and its cells, and run code in it after a click of yours.
 
-    It reads values of Python's own types and of known libraries; no code of other classes is run for it.
+    What the agent gets is bounded, and known secrets are hidden in it. Values of Python's own types and of known
+    libraries are read; no code of other classes is run for it.
 
     Args:
         tool_filter: The names of the tools to offer, or a predicate. None: all.
@@ -37,6 +39,7 @@ class NotebookToolset(BaseToolset):
             FunctionTool(self._write_cell, name="write_cell", effect="once"),
             ChangeCellTool(self._cells),
         ]
+        self._run_code = RunCodeTool()
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
         """The tools that the filter accepts.
@@ -46,7 +49,7 @@ class NotebookToolset(BaseToolset):
         """
         if get_ipython() is None:
             raise ConfigurationError("NotebookToolset needs a notebook, and this process is not one; leave it out here")
-        return self._tools
+        return [*self._tools, *([self._run_code] if policy.now.code == "ask" else [])]
 
     def _list_variables(self, filter: str = "") -> dict[str, Any]:
         """List the variables of the notebook, the newest first: name, type, shape or length, size.

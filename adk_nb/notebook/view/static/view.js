@@ -1,72 +1,72 @@
-var qt=new WeakMap;function ge(i){let t=i?.context?.sessionContext;if(!t?.iopubMessage||qt.has(t))return;let e={busy:!1,
+var qt=new WeakMap;function be(i){let t=i?.context?.sessionContext;if(!t?.iopubMessage||qt.has(t))return;let e={busy:!1,
 count:0};qt.set(t,e),t.iopubMessage.connect((s,n)=>{let{header:r,parent_header:a,content:l}=n;r.msg_type==="execute_inpu\
 t"?Object.assign(e,{busy:!0,count:l.execution_count}):r.msg_type==="status"&&a?.msg_type==="execute_request"&&(e.busy=l.
-execution_state==="busy"&&e.busy)})}function be(i){let t=i?.context?.sessionContext,e=t?qt.get(t):void 0;return e?.busy&&
-e.count?`cell [${e.count}]`:t?.session?.kernel?.status==="busy"?"another cell":""}var A="application/vnd.jupyter.widget-view+json",Y=i=>i.metadata?.[A]?.adk_nb,we="application/vnd.jupyter.widget-state+j\
+execution_state==="busy"&&e.busy)})}function we(i){let t=i?.context?.sessionContext,e=t?qt.get(t):void 0;return e?.busy&&
+e.count?`cell [${e.count}]`:t?.session?.kernel?.status==="busy"?"another cell":""}var O="application/vnd.jupyter.widget-view+json",Y=i=>i.metadata?.[O]?.adk_nb,ke="application/vnd.jupyter.widget-state+j\
 son",Dt="<p><em>This notebook is not trusted, so the live view is not drawn here. Run <code>%confirm</code> to get its c\
-ard in a new cell, or run the command “Trust Notebook”.</em></p>";function ls(i){let t=Y(i);if(!t)return i;let{[A]:e,
-...s}=i.data;typeof s["text/html"]=="string"&&(s["text/html"]=s["text/html"].replace(Dt,""));let{[A]:n,...r}=i.metadata;
-return t==="run"&&e&&(r.adk_nb={view:e.model_id}),{...i,data:s,metadata:r}}function hs(i){let t=i?.widgets?.[we];if(!t?.
-state)return i;let e=Object.keys(t.state),s=u=>ds.test(t.state[u].state?._anywidget_id??""),n=e.filter(s),r=n.flatMap(u=>[
+ard in a new cell, or run the command “Trust Notebook”.</em></p>";function hs(i){let t=Y(i);if(!t)return i;let{[O]:e,
+...s}=i.data;typeof s["text/html"]=="string"&&(s["text/html"]=s["text/html"].replace(Dt,""));let{[O]:n,...r}=i.metadata;
+return t==="run"&&e&&(r.adk_nb={view:e.model_id}),{...i,data:s,metadata:r}}function ds(i){let t=i?.widgets?.[ke];if(!t?.
+state)return i;let e=Object.keys(t.state),s=u=>cs.test(t.state[u].state?._anywidget_id??""),n=e.filter(s),r=n.flatMap(u=>[
 t.state[u].state.code,t.state[u].state.layout]),a=new Set([...n,...r.map(u=>String(u??"").replace("IPY_MODEL_",""))]),l=Object.
 fromEntries(Object.entries(t.state).filter(([u])=>!a.has(u))),{widgets:h,...d}=i;return Object.keys(l).length?{...d,widgets:{
-...h,[we]:{...t,state:l}}}:d}var ds=/^adk_nb\.notebook\.view\.widget\./;function I(i){let t=i?.context?.model;return typeof t?.
+...h,[ke]:{...t,state:l}}}:d}var cs=/^adk_nb\.notebook\.view\.widget\./;function I(i){let t=i?.context?.model;return typeof t?.
 toJSON=="function"&&!t.collaborative?t:null}function st(i,t){for(let e of I(i)?.cells??[])for(let s=0;s<(e.outputs?.length??
-0);s+=1)if(e.outputs.get(s).data?.[A]?.model_id===t)return String(e.sharedModel?.getSource()??"");return""}function cs(i,t){
-let{path:e,sessionContext:s}=i.context,n=t.flatMap(({id:r,outputs:a=[]})=>a.flatMap((l,h)=>Y(l)==="page"?[[r,h,l.data[A]?.
-model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,JSON.stringify({kernel:s.session?.kernel?.id,views:n}))}catch{}}function ke(i,t,e,s){
+0);s+=1)if(e.outputs.get(s).data?.[O]?.model_id===t)return String(e.sharedModel?.getSource()??"");return""}function us(i,t){
+let{path:e,sessionContext:s}=i.context,n=t.flatMap(({id:r,outputs:a=[]})=>a.flatMap((l,h)=>Y(l)==="page"?[[r,h,l.data[O]?.
+model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,JSON.stringify({kernel:s.session?.kernel?.id,views:n}))}catch{}}function xe(i,t,e,s){
 let{path:n,sessionContext:r}=i.context;try{let{kernel:a,views:l}=JSON.parse(localStorage.getItem(`adk_nb:${n}`)??"{}");return a===
-r.session?.kernel?.id&&l.some(h=>`${h}`==`${[e,s,t]}`)}catch{return!1}}function H(i){let t=I(i),e=Symbol.for("adk_nb.kep\
-t_out");if(!t||t[e])return!!t;t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();cs(i,n.cells);let r=n.cells.
-map(a=>a.outputs?{...a,outputs:a.outputs.map(ls)}:a);return{...n,metadata:hs(n.metadata),cells:r}},!0}function xe(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
-r]);return e}async function ve(i,t){let e=I(t);if(!e)return;H(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
-adk_nb?.view===i,r=(a,l,h)=>n(a)||!Y(a)&&ke(t,i,l,h);for(let[a,l]of xe(e,r)){let{adk_nb:h,...d}=a.get(l).metadata,u=n(a.
-get(l))?"run":"page",c={version_major:2,version_minor:0,model_id:i},m={...a.get(l).data,[A]:c};u==="run"&&!a.trusted&&(m["\
-text/html"]=`${m["text/html"]??""}${Dt}`),a.set(l,{...a.get(l).toJSON(),data:m,metadata:{...d,[A]:{adk_nb:u}}})}e.dirty=
+r.session?.kernel?.id&&l.some(h=>`${h}`==`${[e,s,t]}`)}catch{return!1}}function F(i){let t=I(i),e=Symbol.for("adk_nb.kep\
+t_out");if(!t||t[e])return!!t;t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();us(i,n.cells);let r=n.cells.
+map(a=>a.outputs?{...a,outputs:a.outputs.map(hs)}:a);return{...n,metadata:ds(n.metadata),cells:r}},!0}function ve(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
+r]);return e}async function ye(i,t){let e=I(t);if(!e)return;F(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
+adk_nb?.view===i,r=(a,l,h)=>n(a)||!Y(a)&&xe(t,i,l,h);for(let[a,l]of ve(e,r)){let{adk_nb:h,...d}=a.get(l).metadata,u=n(a.
+get(l))?"run":"page",c={version_major:2,version_minor:0,model_id:i},m={...a.get(l).data,[O]:c};u==="run"&&!a.trusted&&(m["\
+text/html"]=`${m["text/html"]??""}${Dt}`),a.set(l,{...a.get(l).toJSON(),data:m,metadata:{...d,[O]:{adk_nb:u}}})}e.dirty=
 s}var it=class{constructor(t,e){this.store=t,this.manager=e}get page(){return this.manager?.context?.sessionContext?.session?.
 kernel?.clientId}get known(){return I(this.manager)[Symbol.for("adk_nb.put_here")]??=new Set}get late(){return this.store.
 late||this.known.has(this.store.own_id)}ask(t=["idle","running","pending"]){let{gone:e,status:s}=this.store;e||!I(this.manager)||
 !this.late||t.includes(s.status)||this.page&&this.store.send({kind:"need",what:"missed",id:this.page})}touch(t){t.op==="\
 status"&&this.ask(["idle","running"]),!(t.op!=="panel"||!this.page||!I(this.manager))&&(t.name==="missed"&&t.id===this.page&&
 queueMicrotask(()=>this.put(t.data,e=>Y(e)!=="page")),t.name==="beside"&&t.id!==this.page&&queueMicrotask(()=>this.putBeside(
-t.data)))}putBeside(t){t.some(({data:e})=>this.known.has(e[A].model_id))||this.put(t,()=>!0)}put(t,e){let[s,n]=this.place(
-e);for(let{at:r,data:a,metadata:l}of s?t:[]){a[A]&&this.known.add(a[A].model_id);let h={output_type:"display_data",data:a,
-metadata:l};r===null?s.add(h):n+r<s.length&&s.set(n+r,h)}}place(t){let e=s=>s.data[A]?.model_id===this.store.own_id&&t(s);
-return xe(I(this.manager),e)[0]??[]}};var us=`adknb-${Math.random().toString(36).slice(2)}`,ye=0;function g(){return ye+=1,`${us}-${ye}`}var Se=i=>i.filter(t=>t!=
+t.data)))}putBeside(t){t.some(({data:e})=>this.known.has(e[O].model_id))||this.put(t,()=>!0)}put(t,e){let[s,n]=this.place(
+e);for(let{at:r,data:a,metadata:l}of s?t:[]){a[O]&&this.known.add(a[O].model_id);let h={output_type:"display_data",data:a,
+metadata:l};r===null?s.add(h):n+r<s.length&&s.set(n+r,h)}}place(t){let e=s=>s.data[O]?.model_id===this.store.own_id&&t(s);
+return ve(I(this.manager),e)[0]??[]}};var ps=`adknb-${Math.random().toString(36).slice(2)}`,$e=0;function g(){return $e+=1,`${ps}-${$e}`}var Se=i=>i.filter(t=>t!=
 null&&t!=="").map(t=>t??"");function o(i,t,...e){let s=document.createElement(i),n=t.split(" ").filter(Boolean);return n.
 length&&(s.className=n.map(r=>`adknb-${r}`).join(" ")),s.append(...Se(e)),s}function p(i,t,e){let s=o("button",`button ${t}`,
 i);return s.type="button",s.addEventListener("click",e),s}function E(...i){return o("fieldset","buttons",...i)}function f(i,...t){
-return i.replaceChildren(...Se(t)),i}function k(i,t,e=""){let s=document.createElementNS("http://www.w3.org/2000/svg",i);
+return i.replaceChildren(...Se(t)),i}function x(i,t,e=""){let s=document.createElementNS("http://www.w3.org/2000/svg",i);
 for(let[n,r]of Object.entries(t))s.setAttribute(n,String(r));return s.textContent=e,s}function Ft(...i){let t=o("div","",
 ...i),e=o("div","clip",t),s=p("Show all","small show-all",()=>{n=!n,r(),n||e.scrollIntoView({block:"nearest"})}),n=!1,r=()=>{
 let a=t.offsetHeight>480;e.toggleAttribute("data-cut",a&&!n),s.hidden=!a,s.textContent=n?"Show less":"Show all",s.setAttribute(
 "aria-expanded",String(n))};return s.hidden=!0,s.addEventListener("keydown",a=>a.stopPropagation()),new ResizeObserver(r).
-observe(t),o("div","",e,s)}function y(i,t){let e=p(i,"small",async()=>{try{await navigator.clipboard.writeText(t()),e.textContent=
+observe(t),o("div","",e,s)}function $(i,t){let e=p(i,"small",async()=>{try{await navigator.clipboard.writeText(t()),e.textContent=
 "Copied"}catch{e.textContent="Select the text, and copy it"}setTimeout(()=>{e.textContent=i},1500)});return e}function nt(i,t,e){
 let s=o("a","");s.href=URL.createObjectURL(new Blob([e],{type:t})),s.download=i,s.click(),setTimeout(()=>URL.revokeObjectURL(
-s.href),1e3)}var $e=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
- THEAD TR UL".split(" ")),ps=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),fs=/^(https?:|mailto:|#)/i,
-ms=new Set([...$e,"DETAILS","MARK","SECTION","SMALL","SUMMARY"]),Ae=i=>P(i,ms,["open","style"]);function P(i,t=$e,e=[]){
+s.href),1e3)}var Ae=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
+ THEAD TR UL".split(" ")),fs=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),ms=/^(https?:|mailto:|#)/i,
+gs=new Set([...Ae,"DETAILS","MARK","SECTION","SMALL","SUMMARY"]),Oe=i=>P(i,gs,["open","style"]);function P(i,t=Ae,e=[]){
 let s=document.createElement("template");s.innerHTML=i;for(let n of[...s.content.querySelectorAll("*")]){let r=n.tagName.
-toUpperCase();if(ps.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("href"):null,l=(r==="TD"||r==="TH")&&n.getAttribute(
+toUpperCase();if(fs.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("href"):null,l=(r==="TD"||r==="TH")&&n.getAttribute(
 "style")==="text-align: right";for(let{name:h}of[...n.attributes])["start","title","align",...e].includes(h)||n.removeAttribute(
-h);l&&n.classList.add("adknb-number"),a&&fs.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
+h);l&&n.classList.add("adknb-number"),a&&ms.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
 lank"),n.setAttribute("rel","noopener noreferrer nofollow")),t.has(r)||n.replaceWith(...n.childNodes)}for(let n of s.content.
 querySelectorAll("table")){let r=o("div","wide");n.replaceWith(r),r.append(n)}return s.content}var Ht=i=>i.html!==null&&
-i.html!==void 0;function z(i,t){let e=o("div","html",P(i));return X(e,t),e}function X(i,t){/\\[([]/.test(i.textContent)&&
-(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var W=class{constructor(t){this.manager=t,this.length=0,this.
+i.html!==void 0;function W(i,t){let e=o("div","html",P(i));return X(e,t),e}function X(i,t){/\\[([]/.test(i.textContent)&&
+(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var H=class{constructor(t){this.manager=t,this.length=0,this.
 tail=o("div","html"),this.caret=o("span","caret","▌"),this.complete=o("div","html"),this.node=o("div","growing",this.complete,
 this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement("div");n.append(P(t.slice(
 this.length))),this.complete.append(...n.childNodes),X(this.complete,this.manager),this.length=t.length}f(this.tail,P(e)),
 X(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, \
-pre > code");)s=s.lastElementChild;s.append(this.caret)}};function T(i,t="Search suggestions"){let e=o("iframe","page");
+pre > code");)s=s.lastElementChild;s.append(this.caret)}};function M(i,t="Search suggestions"){let e=o("iframe","page");
 return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.title=t,e.srcdoc=i,e}function Wt(i,t){
-if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=t??"",e}function L(i){return i?.length?
-o("div","looked-at",...i.map(gs)):null}function gs({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:l}){return i===
-"image"?Wt(t,e):i==="table"?o("div","html",P(s),n?o("div","dim",n):null):i==="page"?T(r,a):o("div","dim",l)}function Oe(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Ae(i.get("html")));e.classList.add("jp-RenderedH\
-TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))bs(s);return t.append(e),()=>e.remove()}function bs(i){
-let[t,e]=i.children;if(!e)return;let s=y("Copy",()=>ws(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
-`Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function ws(i){let t=[...i.querySelectorAll("tbody tr")];return t.
+if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=t??"",e}function C(i){return i?.length?
+o("div","looked-at",...i.map(bs)):null}function bs({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:l}){return i===
+"image"?Wt(t,e):i==="table"?o("div","html",P(s),n?o("div","dim",n):null):i==="page"?M(r,a):o("div","dim",l)}function Ee(i,t){F(i.widget_manager);let e=o("div","root page-of-parts",Oe(i.get("html")));e.classList.add("jp-RenderedH\
+TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))ws(s);return t.append(e),()=>e.remove()}function ws(i){
+let[t,e]=i.children;if(!e)return;let s=$("Copy",()=>ks(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
+`Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function ks(i){let t=[...i.querySelectorAll("tbody tr")];return t.
 length?t.map(e=>[...e.children].map(({textContent:s})=>s).join("	")).join(`
 `):(i.textContent??"").replace(/\n$/,"")}var ot=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"\
 idle",text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks=
@@ -74,12 +74,12 @@ idle",text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=
 new Map}load(t){let{rows:e,cards:s,lanes:n,artifacts:r=[],model:a="",...l}=t;Object.assign(this,l,{modelName:a}),this.rows=
 new Map(e.map(h=>[h.id,{...h}])),this.lanes=new Map(n.map(h=>[h.id,h])),this.cards=new Map(s.map(h=>[h.id,h])),this.artifacts=
 new Map(r.map(h=>[h.id,h])),this.last=new Map;for(let h of e)this.#t(h)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:
-this.rows.get(e);ks[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
+this.rows.get(e);xs[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
 id))}merged(t){let e=new Map(this.state.map(n=>[n.key,n]));for(let n of t)e.set(n.key,n);let s=[...e.values()].filter(n=>n.
 kind||n.value!==null);return[...s.filter(n=>n.kind!=="-"),...s.filter(n=>n.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.
 status;(e==="running"||e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())
 s.state==="asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())
-(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},ks={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
+(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},xs={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
 rows.keys()){if(i.rows.size<=(i.box?4e3:1e3))break;i.rows.delete(e),i.earlier+=1}},text(i,t,e){e&&(e.text+=t.s,e.streaming=
 !0,t.tail!==void 0&&Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(i,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,
 tail:""},e)},state(i,t,e){i.state=t.state??i.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(i,{
@@ -89,20 +89,20 @@ clear();Object.assign(i,{notice:"",usage:{text:""},earlier:0,state:[],drawing:nu
 i.box=i.box&&{...i.box,...t}},usage(i,{text:t,title:e="",tokens:s=0}){i.usage={text:t,title:e,tokens:s}},notice(i,{text:t}){
 i.notice=t},model(i,{name:t}){i.modelName=t},notices(i,{notices:t}){i.notices=t},drawing(i,{drawing:t}){i.drawing=t},mark(i,{
 marks:t}){i.marks={...i.marks,...t}},lane:(i,{lane:t})=>{i.lanes.set(t.id,t)},artifact:(i,{artifact:t})=>{i.artifacts.set(
-t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var Ee={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
-"error"],cancelled:["■","stopped"]},Ce={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
+t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var Ce={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
+"error"],cancelled:["■","stopped"]},Le={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
 "✗","You rejected"],answered:["✓","You answered"],reasked:["↻","asked again"],given:["✓","You answered"],refused:[
 "✗","You refused"],superseded:["–","no longer asked"],retried:["↻","Retried below"],resent:["✓","Sent below"],dropped:[
 "✓","taken back"],over:["–","the conversation went on"],stale:["–","stale"]},Q={now:["●","working"],waits:["⚠",
-"waiting for you"],was:["✓","done"],failed:["✗","failed"],stopped:["■","stopped"]},Le="What waits in a session tha\
-t is kept in a file is asked again by %confirm; else run the cell again.",K={"+":"added","~":"changed","-":"removed"};function w(i){
+"waiting for you"],was:["✓","done"],failed:["✗","failed"],stopped:["■","stopped"]},Te="What waits in a session tha\
+t is kept in a file is asked again by %confirm; else run the cell again.",z={"+":"added","~":"changed","-":"removed"};function w(i){
 if(i==null)return"";if(i<1e3)return`${Math.round(i)} ms`;let t=i/1e3;return t<60?`${t.toFixed(1)} s`:`${Math.floor(t/60)}\
  min ${Math.round(t%60)} s`}function R(i){let t=Math.floor(i);return t<60?`${t} s`:`${Math.floor(t/60)} min ${t%60} s`}var b=(i,t)=>`${i.
 toLocaleString("en")} ${t}${i===1?"":"s"}`;function B(i){if(i<1e3)return b(i,"byte");let[t,e]=i<1e6?[i/1e3,"kB"]:[i/1e6,
-"MB"];return`${t.toFixed(t%1?1:0)} ${e}`}function rt(i){return i==null?"nothing":v(JSON.stringify(i))}var Te=i=>i.replace(
-/[^ -~]/g,Me),Me=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,xs=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
-function v(i){return i.replace(xs,(t,e)=>e??t.split("").map(Me).join(""))}var Z=(i,t)=>JSON.stringify(i)===JSON.stringify(
-t);function tt(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return v(JSON.parse(i))}catch{return i.replace(
+"MB"];return`${t.toFixed(t%1?1:0)} ${e}`}function rt(i){return i==null?"nothing":y(JSON.stringify(i))}var Me=i=>i.replace(
+/[^ -~]/g,je),je=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,vs=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
+function y(i){return i.replace(vs,(t,e)=>e??t.split("").map(je).join(""))}var Z=(i,t)=>JSON.stringify(i)===JSON.stringify(
+t);function tt(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return y(JSON.parse(i))}catch{return i.replace(
 /\\n/g,`
 `)}}var at=class extends ot{constructor(t){super(),this.model=t,this.manager=t.widget_manager,this.listed=t.get("panels"),this.
 views=new Set,this.sent=new Map,this.panels=new Map,this.needed=new Map,this.ahead=new Map,this.gone=!1,this.statusAt=0,
@@ -119,18 +119,18 @@ s,t.data),this.needed.get(s)?.(t.data),this.needed.delete(s)}for(let s of this.v
 seconds:e=0}=this.status;return e+(t==="running"?(performance.now()-this.statusAt)/1e3:0)}silence(t){let e=this.heard.get(
 t);return e===void 0?0:(performance.now()-e)/1e3}isOpen(t){return t.state==="asked"&&this.sent.get(t.id)!==t.again}send(t){
 try{return this.model.send(t),!0}catch{return this.#s(),!1}}#s(){this.gone=!0,this.abandon(`The kernel that ran this is \
-gone. ${Le}`);for(let t of this.views)t.reset()}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,
-...s})&&this.sent.set(t.id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var vs=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,ys=12,lt=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
+gone. ${Te}`);for(let t of this.views)t.reset()}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,
+...s})&&this.sent.set(t.id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var ys=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,$s=12,lt=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
 div","hidden"),this.node.setAttribute("aria-live","polite"),this.node.setAttribute("aria-relevant","additions")}touch(t){
 if(t.op==="status"&&t.status!=="running")for(let s of[...this.begun.keys()])this.rest(this.store.rows.get(s));let e=this.
 store.rows.get(t.id??t.row?.id);e&&(t.op==="append"&&e.kind!=="user"&&!e.streaming?this.whole(e):t.op==="text"?this.sentences(
 e):t.op==="patch"&&this.#t(t,e))}#t(t,e){this.begun.has(e.id)?this.rest(e):t.kind==="marker"?this.whole(e):typeof t.ok==
 "boolean"&&this.say(`${e.tool} ${t.ok?"is done":"failed"}: ${e.result}`)}whole(t){t.tool!=="transfer_to_agent"&&(t.kind===
 "call"?this.say(`${t.author} calls ${t.tool}`):t.text&&this.say(`${t.author}${t.kind==="error"?", error":""}: ${t.text}`))}sentences(t){
-let e=this.begun.get(t.id)??0,s=vs.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
+let e=this.begun.get(t.id)??0,s=ys.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
 author}: ${s}`)}rest(t){if(!t)return;let e=this.begun.get(t.id)??0;this.begun.delete(t.id);let s=t.text.slice(e);s.trim()&&
 this.say(e?s:`${t.author}: ${s}`)}say(t){for(this.node.append(o("div","",t.replace(/[*`|]+|^#+ /gm,"").trim().slice(0,500)));this.
-node.childElementCount>ys;)this.node.firstChild?.remove()}};var Ss=8,zt=i=>i.reduce((t,{count:e})=>t+e,0),Kt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),ht=class{constructor(t,e){
+node.childElementCount>$s;)this.node.firstChild?.remove()}};var Ss=8,zt=i=>i.reduce((t,{count:e})=>t+e,0),Kt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),ht=class{constructor(t,e){
 this.rows=t.alike,this.keys=t.alike.map(({key:d})=>d).join(),this.whole=e,this.changed=()=>{},this.ticks=new Map,this.lines=
 new Map;let s=[...new Set(this.rows.flatMap(d=>d.arguments.map(({name:u})=>u)))],n=this.rows.some(({hint:d})=>d);this.all=
 this.#t("all",()=>{for(let[d,u]of this.ticks)this.lines.get(d)?.hidden||(u.checked=this.all.checked)});let r=["calls",...s,
@@ -150,61 +150,61 @@ whole(h=>{a.textContent=h[t.key][e],l.remove()})});return o("div","",a," ",l)}#i
 e=this.rows.filter(r=>this.ticks.get(r)?.checked),s=t.filter(r=>this.ticks.get(r)?.checked).length;this.all.checked=t.length>
 0&&s===t.length,this.all.indeterminate=s>0&&s<t.length;let n=t.length<this.rows.length?`; ${t.length} of ${this.rows.length}\
  rows found`:"";f(this.count,`${zt(e).toLocaleString("en")} of ${zt(this.rows).toLocaleString("en")} calls ticked${n}`),
-this.changed()}};function je(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")} × `:"";return o(
-"div","",s,o("code","",`${i.tool}(${Kt(e)})`))});return o("div","decided-calls",...t)}function Ne(i){let t=zt(i.alike);return[
-`${t.toLocaleString("en")} ${t===1?"call":"calls"} of `,o("code","",i.tool)]}var dt=i=>i?.default??void 0;function M(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
-...M(s,{$defs:{}}),...i,$ref:void 0};if(Array.isArray(i.type)&&i.type.length===2&&i.type.includes("null"))return{...i,type:i.
+this.changed()}};function Ne(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")} × `:"";return o(
+"div","",s,o("code","",`${i.tool}(${Kt(e)})`))});return o("div","decided-calls",...t)}function _e(i){let t=zt(i.alike);return[
+`${t.toLocaleString("en")} ${t===1?"call":"calls"} of `,o("code","",i.tool)]}var dt=i=>i?.default??void 0;function j(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
+...j(s,{$defs:{}}),...i,$ref:void 0};if(Array.isArray(i.type)&&i.type.length===2&&i.type.includes("null"))return{...i,type:i.
 type.find(l=>l!=="null"),nullable:!0};let{anyOf:n=[],...r}=i,a=n.filter(({type:l})=>l!=="null");return a.length!==1||a.length===
-n.length?i:{...M(a[0],t),...r,nullable:!0}}function ct(i,t){if(Array.isArray(i.enum))return"enum";if(typeof t=="string"&&
-v(t)!==t)return"json";let e=typeof i.type=="string"?i.type.toLowerCase():"";if(["string","integer","number","boolean"].includes(
-e))return e;if(e||i.anyOf||i.$ref)return"json";let s=typeof t;return["string","number","boolean"].includes(s)?s:"json"}function Ie(i,t,e){
+n.length?i:{...j(a[0],t),...r,nullable:!0}}function ct(i,t){if(Array.isArray(i.enum))return"enum";if(typeof t=="string"&&
+y(t)!==t)return"json";let e=typeof i.type=="string"?i.type.toLowerCase():"";if(["string","integer","number","boolean"].includes(
+e))return e;if(e||i.anyOf||i.$ref)return"json";let s=typeof t;return["string","number","boolean"].includes(s)?s:"json"}function Be(i,t,e){
 if(!(t==="integer"?/^[+-]?\d+$/:/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i).test(i))return{error:t==="integer"?"a whole num\
 ber is needed":"a number is needed"};let n=Number(i);return t==="integer"&&!Number.isSafeInteger(n)?{error:"too large to\
  be sent exactly"}:e.minimum!==void 0&&n<e.minimum?{error:`at least ${e.minimum}`}:e.maximum!==void 0&&n>e.maximum?{error:`\
-at most ${e.maximum}`}:{value:n}}function Be(i){try{return{value:JSON.parse(i)}}catch(t){return{error:`not JSON: ${t instanceof
-Error?t.message:t}`}}}var _e=i=>i===null?"Nothing":v(typeof i=="string"?i:JSON.stringify(i));function Jt(i,t){let e=M(i,
-t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))return[{label:e.title??_e(e.const),value:e.
-const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:_e(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
+at most ${e.maximum}`}:{value:n}}function Pe(i){try{return{value:JSON.parse(i)}}catch(t){return{error:`not JSON: ${t instanceof
+Error?t.message:t}`}}}var Ie=i=>i===null?"Nothing":y(typeof i=="string"?i:JSON.stringify(i));function Jt(i,t){let e=j(i,
+t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))return[{label:e.title??Ie(e.const),value:e.
+const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:Ie(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
 Yes",value:!0},{label:"No",value:!1},...s];if(e.type==="null")return[{label:"Nothing",value:null}];let n=(e.oneOf??e.anyOf??
 []).map(r=>Jt(r,t));return n.length&&n.every(r=>r!==null)?n.flat():null}var ut=i=>typeof i=="object"&&i!==null&&!Array.isArray(
-i);var $s=3;function As(i,t,e,s){if(i==="enum")return Os(t,s?e:t.default);if(i==="boolean")return Es((s?e:t.default)===!0);
-if(i==="json")return Cs(e,s);let n=Ls(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
-!s&&!t.nullable?{skip:!0}:r()&&t.nullable?i==="string"&&!s?{skip:!0}:{value:null}:i==="string"?{value:n.value}:Ie(n.value.
-trim(),i,t)}}}function Os({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",v(String(s)))));return e.selectedIndex=
-i.findIndex(s=>Z(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function Es(i){let t=o("\
-input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function Cs(i,t){let e=o("tex\
-tarea","input");return e.value=t?v(JSON.stringify(i,null,2)):"",e.rows=Math.min(8,e.value.split(`
-`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Be(e.value)}}function Ls(i,t,e){let n=i==="string"&&typeof e==
+i);var As=3;function Os(i,t,e,s){if(i==="enum")return Es(t,s?e:t.default);if(i==="boolean")return Cs((s?e:t.default)===!0);
+if(i==="json")return Ls(e,s);let n=Ts(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
+!s&&!t.nullable?{skip:!0}:r()&&t.nullable?i==="string"&&!s?{skip:!0}:{value:null}:i==="string"?{value:n.value}:Be(n.value.
+trim(),i,t)}}}function Es({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",y(String(s)))));return e.selectedIndex=
+i.findIndex(s=>Z(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function Cs(i){let t=o("\
+input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function Ls(i,t){let e=o("tex\
+tarea","input");return e.value=t?y(JSON.stringify(i,null,2)):"",e.rows=Math.min(8,e.value.split(`
+`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Pe(e.value)}}function Ts(i,t,e){let n=i==="string"&&typeof e==
 "string"&&(e.includes(`
 `)||e.length>60)?o("textarea","input"):o("input","input"),r=t.format==="password";return n instanceof HTMLInputElement&&
 Object.assign(n,{type:r?"password":"text",spellcheck:!1}),n.autocomplete=r?"new-password":"off",i!=="string"&&(n.inputMode=
-i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n}var Pe=i=>i instanceof HTMLInputElement&&i.type==="che\
-ckbox"?i.checked:i.value;function pt(i,t,e,s,{depth:n=0,within:r="",needed:a}={}){let l=M(t,s),h=e[i]??{};if(l.properties&&
-n<$s&&ut(h))return js(i,l,h,s,n,r);let d=Object.hasOwn(e,i),u=ct(l,e[i]),{node:c,read:m}=As(u,l,e[i],d),x=Pe(c);c.id=g();
-let $=n===0&&!Ts(s,i),C=s["x-titles"]?l.title:null,O=C?"":` ${Ms(l,u,d,a,$)}`,F=o("label","field-name",C??($?Te(i):v(i)));
-F.append(o("span","dim",O)),F.htmlFor=c.id;let N=o("div","problem");N.id=`${c.id}-problem`,N.setAttribute("role","alert"),
-c.setAttribute("aria-describedby",N.id),a&&u!=="boolean"&&c.setAttribute("aria-required","true");let Rt=()=>{let _=Pe(c)===
-x?{skip:!0}:m();return N.textContent=_.error?v(`${r}${i}: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),
-_.error?{..._,node:c}:_};return{name:i,title:C,box:o("div","field",F,c,Re(l),N),node:c,check:Rt}}var Ts=({properties:i,additionalProperties:t},e)=>!i||
-!!t||Object.hasOwn(i,e),Re=i=>i.description?o("div","dim",v(i.description)):null;function Ms(i,t,e,s,n){let r={json:"JSO\
+i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n}var Re=i=>i instanceof HTMLInputElement&&i.type==="che\
+ckbox"?i.checked:i.value;function pt(i,t,e,s,{depth:n=0,within:r="",needed:a}={}){let l=j(t,s),h=e[i]??{};if(l.properties&&
+n<As&&ut(h))return Ns(i,l,h,s,n,r);let d=Object.hasOwn(e,i),u=ct(l,e[i]),{node:c,read:m}=Os(u,l,e[i],d),v=Re(c);c.id=g();
+let A=n===0&&!Ms(s,i),L=s["x-titles"]?l.title:null,V=L?"":` ${js(l,u,d,a,A)}`,T=o("label","field-name",L??(A?Me(i):y(i)));
+T.append(o("span","dim",V)),T.htmlFor=c.id;let k=o("div","problem");k.id=`${c.id}-problem`,k.setAttribute("role","alert"),
+c.setAttribute("aria-describedby",k.id),a&&u!=="boolean"&&c.setAttribute("aria-required","true");let Rt=()=>{let _=Re(c)===
+v?{skip:!0}:m();return k.textContent=_.error?y(`${r}${i}: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),
+_.error?{..._,node:c}:_};return{name:i,title:L,box:o("div","field",T,c,qe(l),k),node:c,check:Rt}}var Ms=({properties:i,additionalProperties:t},e)=>!i||
+!!t||Object.hasOwn(i,e),qe=i=>i.description?o("div","dim",y(i.description)):null;function js(i,t,e,s,n){let r={json:"JSO\
 N",enum:"one of"}[t]??t,a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&dt(i)!==void 0?a.push(`default ${rt(
 i.default)}`):s===!1&&a.push("optional"),a.filter(Boolean).join(", ")}function Ut(i,t,e,s=0,n=""){let r=i.properties??{},
 a=[...new Set([...Object.keys(r),...Object.keys(t)])],l=h=>Object.hasOwn(r,h)?(i.required??[]).includes(h):void 0;return a.
-map(h=>pt(h,r[h]??{},t,e,{depth:s,within:n,needed:l(h)}))}function js(i,t,e,s,n,r){let a=Ut(t,e,s,n+1,`${r}${i}.`),l=o("\
-fieldset","group",o("legend","field-name",v(i)),Re(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,
-...m.check()})),u=d.find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:x})=>[m,x]);return c.
+map(h=>pt(h,r[h]??{},t,e,{depth:s,within:n,needed:l(h)}))}function Ns(i,t,e,s,n,r){let a=Ut(t,e,s,n+1,`${r}${i}.`),l=o("\
+fieldset","group",o("legend","field-name",y(i)),qe(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,
+...m.check()})),u=d.find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:v})=>[m,v]);return c.
 length?{value:{...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:l,node:a[0]?.node,check:h}}function Gt(i,t,e){
-return Z(t,e)?[]:!ut(t)||!ut(e)?[o("div","",o("b","",v(i)),` ${rt(t)} → ${rt(e)}`)]:[...new Set([...Object.keys(t),...Object.
-keys(e)])].flatMap(n=>Gt(`${i}.${n}`,t[n],e[n]))}function qe(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
-(e.stopPropagation(),t())})}var Ns=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
-send=e,this.label=s,this.changed=r,this.values=h,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=M(this.root,
+return Z(t,e)?[]:!ut(t)||!ut(e)?[o("div","",o("b","",y(i)),` ${rt(t)} → ${rt(e)}`)]:[...new Set([...Object.keys(t),...Object.
+keys(e)])].flatMap(n=>Gt(`${i}.${n}`,t[n],e[n]))}function De(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
+(e.stopPropagation(),t())})}var _s=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
+send=e,this.label=s,this.changed=r,this.values=h,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=j(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(h||this.schema.
-properties);let d=Jt(this.schema,this.root),u=!h&&d&&d.length>0&&d.length<=Ns?d:null;this.first=void 0,this.node=u?this.#t(
+properties);let d=Jt(this.schema,this.root),u=!h&&d&&d.length>0&&d.length<=_s?d:null;this.first=void 0,this.node=u?this.#t(
 u):this.#e(d,a,l)}#t(t){let e=t.map(({label:s,value:n})=>p(s,"choice",()=>this.send(n)));return this.first=e[0],E(...e,this.
 twin)}#e(t,e,s){this.fields=this.isObject?Ut(this.schema,this.values??{},this.root):[this.#i(t)],this.first=this.fields[0]?.
 node;let n=this.fields.map(a=>a.box),r=o("div",`form answer${this.values?" edits":""}`,...n,this.values?this.difference:
-null,this.problem);return r.append(E(this.go,...e,this.twin)),r.addEventListener("input",()=>this.check()),s&&qe(r,s),r.
+null,this.problem);return r.append(E(this.go,...e,this.twin)),r.addEventListener("input",()=>this.check()),s&&De(r,s),r.
 addEventListener("keydown",a=>this.#s(a)),r}#s(t){this.values||t.key!=="Enter"||t.isComposing||t.shiftKey||!(t.target instanceof
 Element)||!t.target.matches("input, .adknb-say")||(t.preventDefault(),this.submit())}#i(t){let e=ct(this.schema);return t?
 pt("Your answer",{...this.schema,enum:t.map(n=>n.value)},{},this.root):e==="string"||e==="json"&&!["object","array"].includes(
@@ -218,43 +218,66 @@ return;let s=this.schema.properties??{},n=l=>Object.hasOwn(e,l)?e[l]:dt(s[l]),a=
 l,h])=>Gt(l,n(l),h));f(this.difference,...a),this.go.textContent=a.length?this.changed:this.label}#o(t){return this.fields.
 map(e=>[e,t(e)])}#r(t){let e=t.filter(([{name:s},{skip:n,error:r,value:a}])=>!n&&!r&&!Z(a,this.values?.[s]));return e.length?
 this.#a(e):null}submit(){let t=this.#o(a=>this.#h(a)),[e,s]=t.find(([,{error:a}])=>a)??[],[n]=t.find(([a,{skip:l}])=>l&&
-this.#l(a))??[],r=n?.name?`${n.title??n.name}: nothing was typed`:"nothing was typed";this.problem.textContent=n&&!e?v(r):
+this.#l(a))??[],r=n?.name?`${n.title??n.name}: nothing was typed`:"nothing was typed";this.problem.textContent=n&&!e?y(r):
 "",e?(s?.node??e.node)?.focus():n?n.node?.focus():this.values?this.send(this.#r(t)):this.send(this.isObject?this.#a(t):t[0][1].
 value)}#a(t){return Object.fromEntries(t.filter(([,{skip:e}])=>!e).map(([{name:e},{value:s}])=>[e,s]))}#h(t){let e=t.check();
 if(typeof e.value=="string"&&!e.value.trim()&&this.#l(t))return{skip:!0};if(!e.skip||this.values&&!this.#l(t))return e;let s=this.
-isObject?M(this.schema.properties?.[t.name]??{},this.root):this.schema;return s.default!==void 0?{value:s.default}:t.node instanceof
+isObject?j(this.schema.properties?.[t.name]??{},this.root):this.schema;return s.default!==void 0?{value:s.default}:t.node instanceof
 HTMLInputElement&&t.node.type==="checkbox"?{value:t.node instanceof HTMLInputElement&&t.node.checked}:e}#l({name:t}){return this.
-isObject?this.values&&Object.hasOwn(this.values,t)?!1:!M(this.schema.properties?.[t]??{},this.root).properties&&(this.schema.
-required??[]).includes(t):!0}};var _s={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},Vt=/^@@ -(\d+)\S* \+\S+ @@/;function De(i){let t=i.
+isObject?this.values&&Object.hasOwn(this.values,t)?!1:!j(this.schema.properties?.[t]??{},this.root).properties&&(this.schema.
+required??[]).includes(t):!0}};var Is=2e4,Bs="and as assert async await begin break case catch class const continue def default del do elif else end en\
+um except export extends final finally fn for from func function global if impl implements import in instanceof interfac\
+e is lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static st\
+ruct super switch this throw try type typeof use using var void while with yield",Ps="False None True false nil null sel\
+f true undefined",Rs="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
+oup having in index inner insert into is join key left like limit not null offset on or order outer primary right select\
+ set table then union unique update values view when where with",qs=new Set(Bs.split(" ")),Fe=new Set(Ps.split(" ")),Ds=new Set(
+Rs.split(" ")),Fs=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
+" ")),Vt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Hs(i){let t=Fs.has(i)?"#\
+[^\\n]*":i==="sql"?"--[^\\n]*":"//[^\\n]*|/\\*[^]*?\\*/",e=`"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.\
+)*'|\`(?:[^\`\\\\]|\\\\.)*\``,s="\\b(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)\\b";return new RegExp(
+`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Ws(i,t,e){return t==="json"?Fe.has(i)?
+"constant":"":i.startsWith("@")?"name":(t==="sql"?Ds.has(i.toLowerCase()):qs.has(i))?"keyword":Fe.has(i)?"constant":e?"n\
+ame":""}function Yt(i,t){if(Vt.has(t)||i.length>Is)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
+Hs(t))){let[r,a,l,h,d,u]=n,c=a?"comment":l?"string":h?"number":Ws(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
+n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function zs(i){let t=[],
+e="";for(let s of i.split(`
+`)){let[,n="",r=""]=/^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/.exec(s)??[];!e&&n&&t.push(r.toLowerCase()),!e&&n?e=n:e&&n.startsWith(
+e)&&!r&&(e="")}return t}function ft(i,t,e){let s=[...i.querySelectorAll("pre")];if(!s.length)return;let n=zs(t);for(let[
+r,a]of s.entries()){let{textContent:l,parentElement:h}=a;if(!h||h.classList.contains("adknb-code"))continue;let d=n[r]??
+"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Yt(l,d));let c=Vt.has(d)?"code":d,m=u?$("Copy",()=>l.
+replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let v=o("div","code");a.tabIndex=0,a.setAttribute("rol\
+e","group"),a.setAttribute("aria-label",c),a.replaceWith(v),v.append(o("div","code-head",o("span","",Vt.has(d)?"":d),m),
+a)}}var Ks={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},Xt=/^@@ -(\d+)\S* \+\S+ @@/;function He(i){let t=i.
 split(`
-`);return!Vt.test(t[0])||t.some(e=>e&&!/^[-+ @]/.test(e))?null:t.filter((e,s)=>s||Vt.exec(e)?.[1]!=="1").map(e=>o("span",
-_s[e[0]]??"diff",e.replace(Vt,"line $1")||" "))}function Fe(i){let t=/^In\[(\d+)\]/.exec(i)?.[1];if(!t||!document.querySelector(".jp-Notebook"))return o("code","where",
+`);return!Xt.test(t[0])||t.some(e=>e&&!/^[-+ @]/.test(e))?null:t.filter((e,s)=>s||Xt.exec(e)?.[1]!=="1").map(e=>o("span",
+Ks[e[0]]??"diff",e.replace(Xt,"line $1")||" "))}function We(i){let t=/^In\[(\d+)\]/.exec(i)?.[1];if(!t||!document.querySelector(".jp-Notebook"))return o("code","where",
 i);let e=p(i,"where",()=>{let n=[...e.closest(".jp-Notebook")?.querySelectorAll(".jp-InputPrompt")??[]].find(a=>a.textContent.
 trim()===`[${t}]:`)?.closest(".jp-Cell");n?.scrollIntoView({block:"center"});let r=n?.querySelector(".cm-content");r instanceof
-HTMLElement&&r.focus({preventScroll:!0})});return e.title="Go to that cell",e}function Yt(i,t){let e=(i??[]).map(({name:s,
+HTMLElement&&r.focus({preventScroll:!0})});return e.title="Go to that cell",e}function Qt(i,t){let e=(i??[]).map(({name:s,
 text:n,left_out:r,note:a})=>{let l=o("code","",n),h=a?o("span",a==="unknown"?"bad":"dim",` (${a})`):null,d=r&&t?p(`Show \
 all of ${s}`,"small",()=>t(l,d??l)):null;return o("span","arg",o("span","dim",`${s} `),l,h,d)});return e.length?o("div",
-"arguments",...e):null}function He(i){if(!i)return[null,null];let t=o("pre","json trace",i);t.hidden=!0,t.tabIndex=0,t.id=
+"arguments",...e):null}function ze(i){if(!i)return[null,null];let t=o("pre","json trace",i);t.hidden=!0,t.tabIndex=0,t.id=
 g(),t.setAttribute("role","group"),t.setAttribute("aria-label","Traceback");let e=p("Show traceback","",()=>{t.hidden=!t.
 hidden,e.textContent=t.hidden?"Show traceback":"Hide traceback",e.setAttribute("aria-expanded",String(!t.hidden))});return e.
-setAttribute("aria-controls",t.id),e.setAttribute("aria-expanded","false"),[e,t]}function We({tool:i,where:t,arguments:e,
-sent:s,traceback:n}){let[r,a]=He(n),l=o("div","",o("b","bad","✗ Error")," ",o("code","",i)," failed",t?" in ":"");t&&l.
-append(Fe(t));let h=o("div","",o("span","dim","sent to the model as "),o("code","",s));return o("div","failure",l,Yt(e),
-h,r?E(r):null,a)}function ze(i,t,e){let s=o("div","ask",o("b","bad","✗ Error"),` ${i.title}`),n=s.textContent;if(i.where&&
-s.append(" in ",Fe(i.where)),!t)return{head:s,parts:[],spoken:n};let[r,a]=He(i.traceback),l=[i.ways.includes("retry")?p(
+setAttribute("aria-controls",t.id),e.setAttribute("aria-expanded","false"),[e,t]}function Ke({tool:i,where:t,arguments:e,
+sent:s,traceback:n}){let[r,a]=ze(n),l=o("div","",o("b","bad","✗ Error")," ",o("code","",i)," failed",t?" in ":"");t&&l.
+append(We(t));let h=o("div","",o("span","dim","sent to the model as "),o("code","",s));return o("div","failure",l,Qt(e),
+h,r?E(r):null,a)}function Je(i,t,e){let s=o("div","ask",o("b","bad","✗ Error"),` ${i.title}`),n=s.textContent;if(i.where&&
+s.append(" in ",We(i.where)),!t)return{head:s,parts:[],spoken:n};let[r,a]=ze(i.traceback),l=[i.ways.includes("retry")?p(
 "Retry","",()=>e("retry")):null,i.ways.includes("drop")?p("Drop turn","",()=>e("drop")):null];return l[0]&&(l[0].title="\
 Undo the turn, and send its message again"),l[1]&&(l[1].title="Undo the turn: agents no longer see it"),{head:s,parts:[E(
-...l,r),a??""],spoken:n}}function Ke(i){if(i.seconds===null||i.seconds===void 0)return{head:o("div","ask",o("span","icon",
+...l,r),a??""],spoken:n}}function Ue(i){if(i.seconds===null||i.seconds===void 0)return{head:o("div","ask",o("span","icon",
 "⏳"),` ${i.title}`),parts:[],spoken:i.title};let t=o("span","count"),e=performance.now()+i.seconds*1e3,s=()=>{let r=Math.
 ceil((e-performance.now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.
 seen)&&setTimeout(s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${i.
-title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}var ft=class{constructor(){this.places=new Map,this.appeared=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=
+title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}var mt=class{constructor(){this.places=new Map,this.appeared=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=
 null}watch(t){let e=[...t.values()];for(let s of this.places.keys())e.includes(s)||this.places.delete(s);for(let s of this.
 appeared.keys())t.has(s)||this.appeared.delete(s);for(let[s,n]of t)this.appeared.has(s)||this.appeared.set(s,performance.
 now()),this.places.has(n)||this.places.set(n,{card:"",buttons:"",changed:0,id:s});t.size?this.looking||(this.looking=window.
 setInterval(()=>this.look(),100),document.addEventListener("scroll",this.onScroll,!0)):this.stop(),this.look()}stop(){window.
 clearInterval(this.looking),document.removeEventListener("scroll",this.onScroll,!0),this.looking=0}look(){let t=performance.
-now();for(let[e,s]of this.places){let n=Je(e),r=[...e.querySelectorAll("button")].map(Je).join(" ");(n!==s.card||r!==s.buttons)&&
+now();for(let[e,s]of this.places){let n=Ge(e),r=[...e.querySelectorAll("button")].map(Ge).join(" ");(n!==s.card||r!==s.buttons)&&
 (s.changed=t),s.card=n,s.buttons=r,this.#t(e,t-s.changed<500)}}#t(t,e){let s=document.activeElement;for(let n of t.querySelectorAll(
 "fieldset.adknb-buttons"))n instanceof HTMLFieldSetElement&&(e&&s instanceof HTMLElement&&n.contains(s)&&(this.focused=s),
 n.disabled=e);e||!this.focused||!t.contains(this.focused)||((!s||s===document.body||s===t)&&this.focused.focus({preventScroll:!0}),
@@ -262,78 +285,80 @@ this.focused=null)}focus(t){t.focus(),document.activeElement!==t&&(this.focused=
 s.stopImmediatePropagation())};t.addEventListener("click",e,!0),t.addEventListener("keydown",e,!0)}#e(t,e){let n=(e.target instanceof
 Element?e.target:t).closest("button, a")!==null,r=e.timeStamp;this.look();let a=this.places.get(t);return a?e instanceof
 KeyboardEvent?e.key!=="Enter"&&!(e.key===" "&&n)?!0:!e.repeat&&r-(this.appeared.get(a.id)??0)>=500:!n||r-a.changed>=500:
-!0}};function Je(i){let{left:t,top:e,width:s,height:n}=i.getBoundingClientRect();return i instanceof HTMLButtonElement?[
-t,e,s,n].map(Math.round).join():[t,e].map(Math.round).join()}function Ue(i,t,e,s){let[n,r]=i.texts??[],a=i.ways.includes("send"),l=t?i.title:"Your new message",h=o("div","ask",o("sp\
-an","icon",t?"✉":""),` ${l}`),d=(m,x)=>o("div","kept",o("span","dim",m)," ",o("span","kept-text",x)),u=[a?null:d("Wait\
+!0}};function Ge(i){let{left:t,top:e,width:s,height:n}=i.getBoundingClientRect();return i instanceof HTMLButtonElement?[
+t,e,s,n].map(Math.round).join():[t,e].map(Math.round).join()}function Ve(i,t,e,s){let[n,r]=i.texts??[],a=i.ways.includes("send"),l=t?i.title:"Your new message",h=o("div","ask",o("sp\
+an","icon",t?"✉":""),` ${l}`),d=(m,v)=>o("div","kept",o("span","dim",m)," ",o("span","kept-text",v)),u=[a?null:d("Wait\
 s for your answer:",n),d("New:",r)],c=[i.ways.includes("refuse")?p("Reject that and send this","replace",()=>e("refuse")):
 null,i.ways.includes("first")?p("Answer first","first",s):null,a?p("Send it now","go",()=>e("send")):null];return{head:h,
-parts:t?[...u.filter(m=>m!==null),E(...c)]:[],spoken:`${i.title}: ${r}`}}var mt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
-new ft,this.node=o("div","cards"),this.answered=o("div","cards decisions")}paint(){for(let[e,{node:s}]of this.nodes)this.
+parts:t?[...u.filter(m=>m!==null),E(...c)]:[],spoken:`${i.title}: ${r}`}}var gt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
+new mt,this.node=o("div","cards"),this.answered=o("div","cards decisions")}paint(){for(let[e,{node:s}]of this.nodes)this.
 store.cards.has(e)||(s.remove(),this.nodes.delete(e),this.forms.delete(e),this.tables.delete(e));for(let e of this.store.
 cards.values())this.#t(e);let t=new Map;for(let[e,{node:s}]of this.nodes){let n=this.store.cards.get(e);n&&this.store.isOpen(
 n)&&t.set(e,s)}this.steady.watch(t)}#t(t){let e=JSON.stringify([t,this.store.isOpen(t),this.isNext(t)]),s=this.nodes.get(
-t.id);if(s?.drawn===e)return;let n=document.activeElement,r=s?.node.contains(n),a=this.card(t),l=gt(t)&&!this.store.box?
+t.id);if(s?.drawn===e)return;let n=document.activeElement,r=s?.node.contains(n),a=this.card(t),l=bt(t)&&!this.store.box?
 this.answered:this.node;if(s?.node.parentNode===l?s.node.replaceWith(a):(s?.node.remove(),l.append(a)),this.nodes.set(t.
 id,{node:a,drawn:e}),!r)return;let h=this.store.isOpen(t)?this.forms.get(t.id)?.first:null;(a.contains(n)&&n instanceof HTMLElement?
-n:h??a).focus()}card(t){if(et(t))return this.notice(t);if(gt(t))return this.decision(t);let e=this.store.isOpen(t),s=t.kind===
-"input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...Is(t)),r=this.frame(t,n,e?"alertdialog":"group"),a=t.
+n:h??a).focus()}card(t){if(et(t))return this.notice(t);if(bt(t))return this.decision(t);let e=this.store.isOpen(t),s=t.kind===
+"input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...Js(t)),r=this.frame(t,n,e?"alertdialog":"group"),a=t.
 hint?o("div",s?"question":"hint",t.hint):"",l=this.#i(t,e);return r.append(...s?[a,l]:[l,a]),r.append(...(t.remarks??[]).
-map(h=>o("div","remark",h))),r.append(...(t.documents??[]).map(Bs)),e?this.#e(r,t,n.textContent??""):r.append(this.outcome(
+map(h=>o("div","remark",h))),r.append(...(t.documents??[]).map(Us)),e?this.#e(r,t,n.textContent??""):r.append(this.outcome(
 t)),r}#e(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="credential"?this.offerToGive(t,e):e.kind==="inpu\
 t"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),this.view.liveText.textContent=[s,e.kind==="input"?e.hint:"",e.note].
 filter(Boolean).join(" ")}decision(t){let e=(t.arguments??[]).map(({name:l,text:h})=>`${l}=${h}`).join(", "),s=t.tool?o(
 "code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",n=t.agent===this.store.title?null:o("span","dim",` · ${t.agent}`),
-r=o("div","ask",this.outcome(t,...t.alike.length?Ne(t):[s]),n),a=this.frame(t,r,"group");return t.alike.length&&a.append(
-je(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent="",a}frame(t,e,s){
+r=o("div","ask",this.outcome(t,...t.alike.length?_e(t):[s]),n),a=this.frame(t,r,"group");return t.alike.length&&a.append(
+Ne(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent="",a}frame(t,e,s){
 let n=o("div","card",e);return e.id=g(),n.dataset.state=t.state,n.dataset.card=t.id,n.dataset.kind=t.kind,n.tabIndex=-1,
 n.setAttribute("aria-labelledby",e.id),n.setAttribute("role",s),this.steady.guard(n),n.addEventListener("keydown",r=>this.
-onCardKey(r)),n}notice(t){let e=this.store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:n,parts:r,spoken:a}=Ge[t.kind](
+onCardKey(r)),n}notice(t){let e=this.store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:n,parts:r,spoken:a}=Ye[t.kind](
 t,e,s,()=>this.#r(t.id)),l=this.frame(t,n,"group");return l.append(...r),e&&t.note&&l.append(o("div","problem",t.note)),
 e?this.view.liveText.textContent=a:t.kind==="wait"?l.hidden=!0:(t.state!=="asked"||this.store.sent.has(t.id))&&l.append(
-this.outcome(t)),l}outcome({state:t,note:e},...s){let[n,r]=Ce[t]??["…","sent; the kernel answers when it is free"],a=!e||
+this.outcome(t)),l}outcome({state:t,note:e},...s){let[n,r]=Le[t]??["…","sent; the kernel answers when it is free"],a=!e||
 e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b","",`${n} ${r}`),s.some(Boolean)?" ":"",...s,a&&!a.startsWith(
 ":")?` ${a}`:a)}offer(t,e){let s=o("div","place");t.append(s);let n=this.forms.get(e.id);if(n&&!(e.changed&&n.values)){s.
-append(n.node);return}let r=O=>{this.forms.set(e.id,O),f(s,O.node),O.first?.focus()},a=()=>this.#s(e),l=O=>()=>this.leaveForm(
-e.id,O),h=e.how?o("span","twin","or type: ",o("code","",e.how)):"",[d,u]=e.in_doubt?["Call again","Do not call again…"]:
-["Approve","Reject…"],c=p(u,"reject",()=>r(this.reasonForm(e,a,l("reject")))),m=p(d,"go",()=>this.answer(a(),!0));if(e.
-changed){s.append(this.offerAfterAChange(e,m,c,h));return}let x=p("Edit…","edit",()=>{this.whole(e,O=>r(this.editForm(
-O,a,l("edit"))))}),$=this.tables.get(e.id);$&&($.changed=()=>{m.disabled=!$.ticked.length,c.disabled=!$.ticked.length},$.
-changed());let C=[m,e.kind==="approval"&&!e.alike.length?x:null,c];e.destructive&&C.reverse(),s.append(E(...C,h))}#s(t){
+append(n.node);return}let r=k=>{this.forms.set(e.id,k),f(s,k.node),k.first?.focus()},a=()=>this.#s(e),l=k=>()=>this.leaveForm(
+e.id,k),h=e.how?o("span","twin","or type: ",o("code","",e.how)):"",[d,u]=e.in_doubt?["Call again","Do not call again…"]:
+[e.action??"Approve","Reject…"],c=p(u,"reject",()=>r(this.reasonForm(e,a,l("reject")))),m=p(d,"go",()=>this.answer(a(),
+!0));if(e.changed){s.append(this.offerAfterAChange(e,m,c,h));return}let v=p("Edit…","edit",()=>{this.whole(e,k=>r(this.
+editForm(k,a,l("edit"))))}),A=this.tables.get(e.id);A&&(A.changed=()=>{m.disabled=!A.ticked.length,c.disabled=!A.ticked.
+length},A.changed());let L=`${d}, and allow the rest of this turn`,V=p(L,"all",()=>this.answer(a(),!0,{forTurn:!0})),T=[
+m,e.kind==="approval"&&!e.alike.length?v:null,c,e.for_turn?V:null];e.destructive&&T.reverse(),s.append(E(...T,h))}#s(t){
 return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.nodes.get(t);s&&(s.drawn=""),this.paint();
 let n=this.nodes.get(t)?.node.querySelector(`.adknb-${e}`);n instanceof HTMLElement&&this.steady.focus(n)}editForm(t,e,s){
-let r={label:"Approve unchanged",changed:"Approve with these changes",more:[p("Back","back",s)],leave:s,values:t.args};return new q(
-t.schema,a=>this.answer(e(),!0,{args:a}),r)}reasonForm({kind:t},e,s){let n={type:"string",title:t==="approval"||t==="dou\
-bt"?"reason (optional; the model is told)":"reason (optional)"},r=l=>this.answer(e(),!1,{reason:l?.reason?.trim()||null}),
-a={label:"Reject",look:"reject",more:[p("Back","back",s)],leave:s};return new q({properties:{reason:n},"x-titles":!0},r,
-a)}answer(t,e,{args:s=null,reason:n=null}={}){let r=t.alike.length?this.tables.get(t.id)?.ticked??[t.alike[0].key]:void 0;
-t.kind==="approval"||t.kind==="doubt"?this.store.decide(t,e?"approve":"reject",{args:s,reason:n,alike:r}):this.store.decide(
-t,"answer",{value:{confirmed:e,...n&&{reason:n},...r&&{alike:r}}})}whole(t,e){t.args?e(t):this.store.need("call",t.id,e)}showAll(t,e,s){
-let n=[...e.closest(".adknb-arguments")?.children??[]].findIndex(r=>r.contains(e));this.store.need("call",t.id,({texts:r})=>{
-e.classList.add("adknb-whole"),e.tabIndex=0,e.textContent=r[n],s.remove()})}#i(t,e){let s=e?this.#n(t):null;if(s)return s.
-node;let n=Yt(t.arguments,(a,l)=>this.showAll(t,a,l))??"",[r]=t.alike;return t.alike.length!==1||r.count===1?n:o("div","",
-n,o("div","remark",`${r.count.toLocaleString("en")} calls with these arguments`))}#n(t){if(t.alike.length<2)return null;
-let e=this.tables.get(t.id);if(e?.keys===t.alike.map(({key:n})=>n).join())return e;let s=new ht(t,n=>this.store.need("ca\
-ll",t.id,({alike:r})=>n(r)));return this.tables.set(t.id,s),s}offerAfterAChange(t,e,s,n){e.disabled=!0;let r=u=>this.store.
-decide(t,u,{args:null,reason:null}),a=t.gone?"":p("Re-ask","go",()=>r("reask")),l=t.gone?`Run ${t.version}`:`Run old ver\
-sion (${t.version})`,h=t.version?p(l,"edit",()=>r("old")):"",d=o("div","problem",t.changed);return o("div","",d,E(e,a,h,
-s,n))}offerToGive(t,e){let s=this.#o(e,()=>{let n=(l,h)=>{this.forms.delete(e.id),this.store.decide(this.#s(e),l,h)},r=p(
-"Refuse","refuse",()=>n("refuse",{})),a={...e.answer_schema,"x-titles":!0};return new q(a,l=>n("answer",{value:l}),{label:"\
-Continue",more:[r]})});f(s.twin,"or type: ",o("code","",e.how)),t.append(Ps(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.
-store.decide(this.#s(e),"answer",{value:a}),n=this.#o(e,()=>new q(e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(
-n.twin,...r?["or type it below"]:["or type: ",o("code","",e.how)]),t.append(n.node)}#o(t,e){let s=this.forms.get(t.id)??
-e();return this.forms.set(t.id,s),s}isNext(t){return t===[...this.store.cards.values()].find(e=>e.kind==="input"&&this.store.
-isOpen(e))}#r(t){let e=[...this.store.cards.values()].filter(l=>this.store.isOpen(l)&&!et(l)),s=[...this.store.cards.keys()],
-n=e.find(l=>s.indexOf(l.id)>s.indexOf(t))??e[0],r=n&&this.nodes.get(n.id)?.node;if(!r)return!1;let a=this.forms.get(n.id)?.
-first??r.querySelector(".adknb-buttons button");return this.steady.focus(a instanceof HTMLElement?a:r),r.scrollIntoView(
-{block:"nearest"}),!0}onCardKey(t){t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};function gt(i){return i.state!==
-"asked"&&!et(i)}var Ge={error:ze,wait:Ke,unsent:Ue};function et({kind:i}){return i in Ge}function Is({kind:i,tool:t,needs:e,
-in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which may have taken effect already"]:i==="credentia\
-l"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Bs({title:i,
-text:t},e){let s=o("pre","json source",...De(t)??[t]);s.tabIndex=0,s.setAttribute("role","group"),s.setAttribute("aria-l\
-abel",i);let n=o("details","document",o("summary","",i),s);return n.open=e===0,n}function Ps(i){if(!/^https?:/i.test(i))
-return null;let t=o("a","link",`Open ${new URL(i).host}`);return t.href=i,t.target="_blank",t.rel="noopener noreferrer",
-o("div","step",t,o("span","dim"," and sign in there, then paste the address it leads to:"))}var Rs=200,bt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.known=[],this.button=p("","s\
-mall attach",()=>{this.#t()}),this.button.append(Ds(),o("span","attach-word","Attach")),this.button.title="Files of your\
+let n=t.action??"Approve",r=`${n} with these changes`,a={label:`${n} unchanged`,changed:r,more:[p("Back","back",s)],leave:s,
+values:t.args};return new q(t.schema,l=>this.answer(e(),!0,{args:l}),a)}reasonForm({kind:t},e,s){let n={type:"string",title:t===
+"approval"||t==="doubt"?"reason (optional; the model is told)":"reason (optional)"},r=l=>this.answer(e(),!1,{reason:l?.reason?.
+trim()||null}),a={label:"Reject",look:"reject",more:[p("Back","back",s)],leave:s};return new q({properties:{reason:n},"x\
+-titles":!0},r,a)}answer(t,e,{args:s=null,reason:n=null,forTurn:r=!1}={}){let a=t.alike.length?this.tables.get(t.id)?.ticked??
+[t.alike[0].key]:void 0;t.kind==="approval"||t.kind==="doubt"?this.store.decide(t,e?"approve":"reject",{args:s,reason:n,
+alike:a,...r&&{for_turn:!0}}):this.store.decide(t,"answer",{value:{confirmed:e,...n&&{reason:n},...a&&{alike:a}}})}whole(t,e){
+t.args?e(t):this.store.need("call",t.id,e)}showAll(t,e,s){let n=[...e.closest(".adknb-arguments")?.children??[]].findIndex(
+r=>r.contains(e));this.store.need("call",t.id,({texts:r})=>{e.classList.add("adknb-whole"),e.tabIndex=0,e.textContent=r[n],
+s.remove()})}#i(t,e){let s=e?this.#n(t):null;if(s)return s.node;let n=Qt(t.arguments,(a,l)=>this.showAll(t,a,l))??"",[r]=t.
+alike;return t.alike.length!==1||r.count===1?n:o("div","",n,o("div","remark",`${r.count.toLocaleString("en")} calls with\
+ these arguments`))}#n(t){if(t.alike.length<2)return null;let e=this.tables.get(t.id);if(e?.keys===t.alike.map(({key:n})=>n).
+join())return e;let s=new ht(t,n=>this.store.need("call",t.id,({alike:r})=>n(r)));return this.tables.set(t.id,s),s}offerAfterAChange(t,e,s,n){
+e.disabled=!0;let r=u=>this.store.decide(t,u,{args:null,reason:null}),a=t.gone?"":p("Re-ask","go",()=>r("reask")),l=t.gone?
+`Run ${t.version}`:`Run old version (${t.version})`,h=t.version?p(l,"edit",()=>r("old")):"",d=o("div","problem",t.changed);
+return o("div","",d,E(e,a,h,s,n))}offerToGive(t,e){let s=this.#o(e,()=>{let n=(l,h)=>{this.forms.delete(e.id),this.store.
+decide(this.#s(e),l,h)},r=p("Refuse","refuse",()=>n("refuse",{})),a={...e.answer_schema,"x-titles":!0};return new q(a,l=>n(
+"answer",{value:l}),{label:"Continue",more:[r]})});f(s.twin,"or type: ",o("code","",e.how)),t.append(Gs(e.link)??"",s.node)}offerToAnswer(t,e){
+let s=a=>this.store.decide(this.#s(e),"answer",{value:a}),n=this.#o(e,()=>new q(e.answer_schema,s)),r=this.store.box&&this.
+isNext(e);f(n.twin,...r?["or type it below"]:["or type: ",o("code","",e.how)]),t.append(n.node)}#o(t,e){let s=this.forms.
+get(t.id)??e();return this.forms.set(t.id,s),s}isNext(t){return t===[...this.store.cards.values()].find(e=>e.kind==="inp\
+ut"&&this.store.isOpen(e))}#r(t){let e=[...this.store.cards.values()].filter(l=>this.store.isOpen(l)&&!et(l)),s=[...this.
+store.cards.keys()],n=e.find(l=>s.indexOf(l.id)>s.indexOf(t))??e[0],r=n&&this.nodes.get(n.id)?.node;if(!r)return!1;let a=this.
+forms.get(n.id)?.first??r.querySelector(".adknb-buttons button");return this.steady.focus(a instanceof HTMLElement?a:r),
+r.scrollIntoView({block:"nearest"}),!0}onCardKey(t){t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};function bt(i){
+return i.state!=="asked"&&!et(i)}var Ye={error:Je,wait:Ue,unsent:Ve};function et({kind:i}){return i in Ye}function Js({kind:i,
+tool:t,needs:e,in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which may have taken effect already"]:
+i==="credential"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Us({
+title:i,text:t},e){let s=i.startsWith("code.py")?Yt(t,"python"):He(t),n=o("pre","json source",...s??[t]);n.tabIndex=0,n.
+setAttribute("role","group"),n.setAttribute("aria-label",i);let r=o("details","document",o("summary","",i),n);return r.open=
+e===0,r}function Gs(i){if(!/^https?:/i.test(i))return null;let t=o("a","link",`Open ${new URL(i).host}`);return t.href=i,
+t.target="_blank",t.rel="noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the addres\
+s it leads to:"))}var Vs=200,wt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.known=[],this.button=p("","s\
+mall attach",()=>{this.#t()}),this.button.append(Xs(),o("span","attach-word","Attach")),this.button.title="Files of your\
  computer or of the kernel's folder, variables of the notebook; drop or paste files here",this.button.setAttribute("aria\
 -expanded","false"),this.chips=o("div","attached"),this.note=o("div","attach-note bad"),this.note.setAttribute("role","s\
 tatus"),this.picker=o("input",""),Object.assign(this.picker,{type:"file",multiple:!0,hidden:!0}),this.picker.addEventListener(
@@ -348,11 +373,11 @@ s of your computer… (${B(s)} a message)`}async#t(){if(!this.panel.hidden){this
 button.setAttribute("aria-expanded","true"),this.search.value="",this.search.focus(),f(this.list,o("div","dim","…")),this.
 known=await this.host.attachables(),this.#e()}close(){this.panel.hidden=!0,this.button.setAttribute("aria-expanded","fal\
 se"),this.done()}#e(){let t=this.search.value.trim().toLowerCase(),s=this.known.filter(({name:n})=>n.toLowerCase().includes(
-t)&&!this.#s(n)).slice(0,Rs).map(({name:n,kind:r})=>{let a=p("","attach-row",()=>this.add(n));return a.append(o("span","\
+t)&&!this.#s(n)).slice(0,Vs).map(({name:n,kind:r})=>{let a=p("","attach-row",()=>this.add(n));return a.append(o("span","\
 attach-name",n),o("span","dim",r)),a});f(this.list,...s.length?s:[o("div","dim attach-none","There is nothing of that na\
 me.")])}#s(t){return this.items.some(e=>e.name===t&&e.data===null)}add(t){this.items=[...this.items,{name:t,data:null,bytes:0}],
 this.#i(),this.close()}async addFiles(t){let e=[];for(let s of t){let n=this.items.reduce((a,l)=>a+l.bytes,0),r=n+s.size>
-this.most?null:await qs(s);r!==null?this.items=[...this.items,{name:s.name,data:r,bytes:s.size}]:s.size>this.most?e.push(
+this.most?null:await Ys(s);r!==null?this.items=[...this.items,{name:s.name,data:r,bytes:s.size}]:s.size>this.most?e.push(
 `${s.name} has ${B(s.size)}, a message takes ${B(this.most)}.`):n+s.size>this.most?e.push(`${s.name} is too much with th\
 e others: a message takes ${B(this.most)}.`):e.push(`${s.name} cannot be read; a folder cannot be attached.`)}this.#i(e.
 join(" ")),this.done()}clear(){this.items=[],this.#i()}#i(t=""){this.note.textContent=t;let e=this.items.map(s=>{let{name:n,
@@ -366,13 +391,13 @@ this.addFiles([...s.dataTransfer?.files??[]]))}),t.addEventListener("paste",s=>{
 files.length||n.types.includes("text/plain")||(s.preventDefault(),s.stopPropagation(),this.addFiles([...n.files]))})}#n(t){
 let e=[...this.list.querySelectorAll("button")],s=e.findIndex(r=>r===document.activeElement),n={ArrowDown:s+1,ArrowUp:s-
 1};if(t.key==="Escape")this.close();else if(t.key==="Enter"&&t.target===this.search)e[0]?.click();else if(t.key in n)(e[n[t.
-key]]??this.search).focus();else return;t.preventDefault(),t.stopPropagation()}};function qs(i){return new Promise(t=>{let e=new FileReader;
-e.onload=()=>t(String(e.result).split(",",2)[1]??""),e.onerror=()=>t(null),e.readAsDataURL(i)})}function Ds(){let i=k("s\
-vg",{class:"adknb-clip-icon",viewBox:"0 0 16 16","aria-hidden":"true"});return i.append(k("path",{d:"M13.5 7.3 8 12.8a3.\
-2 3.2 0 0 1-4.6-4.6l5.8-5.7a2.1 2.1 0 0 1 3 3L6.6 11a1 1 0 0 1-1.5-1.4l5-5"})),i}var wt=class{constructor(t){this.host=t,this.reason="",this.input=o("textarea","input say"),this.input.rows=1,this.input.
+key]]??this.search).focus();else return;t.preventDefault(),t.stopPropagation()}};function Ys(i){return new Promise(t=>{let e=new FileReader;
+e.onload=()=>t(String(e.result).split(",",2)[1]??""),e.onerror=()=>t(null),e.readAsDataURL(i)})}function Xs(){let i=x("s\
+vg",{class:"adknb-clip-icon",viewBox:"0 0 16 16","aria-hidden":"true"});return i.append(x("path",{d:"M13.5 7.3 8 12.8a3.\
+2 3.2 0 0 1-4.6-4.6l5.8-5.7a2.1 2.1 0 0 1 3 3L6.6 11a1 1 0 0 1-1.5-1.4l5-5"})),i}var kt=class{constructor(t){this.host=t,this.reason="",this.input=o("textarea","input say"),this.input.rows=1,this.input.
 id=g(),this.label=o("label","hidden"),this.label.htmlFor=this.input.id,this.hint=o("div","dim hint-line"),this.hint.id=`${this.
 input.id}-hint`,this.input.setAttribute("aria-describedby",this.hint.id),this.input.addEventListener("input",()=>this.#t()),
-this.attach=new bt(t,()=>this.input.focus()),this.send=p("Send","go send",()=>this.submit()),this.stop=p("Stop","stop",()=>{
+this.attach=new wt(t,()=>this.input.focus()),this.send=p("Send","go send",()=>this.submit()),this.stop=p("Stop","stop",()=>{
 t.emit({kind:"stop"}),this.input.focus()});let e=o("div","composer-row",this.attach.button,this.hint,this.stop,this.send),
 s=o("div","composer-field",this.attach.chips,this.attach.note,this.label,this.input,e);this.node=o("div","composer",this.
 attach.panel,s),s.addEventListener("mousedown",n=>{n.target===s&&(n.preventDefault(),this.input.focus())}),this.input.addEventListener(
@@ -384,57 +409,34 @@ this.send.hidden=t.running&&!!t.reason,this.#t()}#t(){this.send.disabled=!!this.
 let t=this.input.value;!t.trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.items})&&(this.attach.
 clear(),this.input.value="",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.input.focus();let e=t.
 indexOf("…");this.input.setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||t.shiftKey||t.isComposing||
-(t.preventDefault(),this.submit())}};var Fs=2e4,Hs="and as assert async await begin break case catch class const continue def default del do elif else end en\
-um except export extends final finally fn for from func function global if impl implements import in instanceof interfac\
-e is lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static st\
-ruct super switch this throw try type typeof use using var void while with yield",Ws="False None True false nil null sel\
-f true undefined",zs="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
-oup having in index inner insert into is join key left like limit not null offset on or order outer primary right select\
- set table then union unique update values view when where with",Ks=new Set(Hs.split(" ")),Ve=new Set(Ws.split(" ")),Js=new Set(
-zs.split(" ")),Us=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
-" ")),Xt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Gs(i){let t=Us.has(i)?"#\
-[^\\n]*":i==="sql"?"--[^\\n]*":"//[^\\n]*|/\\*[^]*?\\*/",e=`"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.\
-)*'|\`(?:[^\`\\\\]|\\\\.)*\``,s="\\b(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)\\b";return new RegExp(
-`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Vs(i,t,e){return t==="json"?Ve.has(i)?
-"constant":"":i.startsWith("@")?"name":(t==="sql"?Js.has(i.toLowerCase()):Ks.has(i))?"keyword":Ve.has(i)?"constant":e?"n\
-ame":""}function Ys(i,t){if(Xt.has(t)||i.length>Fs)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
-Gs(t))){let[r,a,l,h,d,u]=n,c=a?"comment":l?"string":h?"number":Vs(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
-n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function Xs(i){let t=[],
-e="";for(let s of i.split(`
-`)){let[,n="",r=""]=/^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/.exec(s)??[];!e&&n&&t.push(r.toLowerCase()),!e&&n?e=n:e&&n.startsWith(
-e)&&!r&&(e="")}return t}function kt(i,t,e){let s=[...i.querySelectorAll("pre")];if(!s.length)return;let n=Xs(t);for(let[
-r,a]of s.entries()){let{textContent:l,parentElement:h}=a;if(!h||h.classList.contains("adknb-code"))continue;let d=n[r]??
-"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Ys(l,d));let c=Xt.has(d)?"code":d,m=u?y("Copy",()=>l.
-replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let x=o("div","code");a.tabIndex=0,a.setAttribute("rol\
-e","group"),a.setAttribute("aria-label",c),a.replaceWith(x),x.append(o("div","code-head",o("span","",Xt.has(d)?"":d),m),
-a)}}var Ye=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function Qs(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
-e.filter(Ye):[];if(s.length)return`calling ${[...new Set(s.map(c=>c.tool))].join(", ")} …`;if(!e.length)return i.some(
+(t.preventDefault(),this.submit())}};var Xe=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function Qs(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
+e.filter(Xe):[];if(s.length)return`calling ${[...new Set(s.map(c=>c.tool))].join(", ")} …`;if(!e.length)return i.some(
 c=>c.kind==="thought")?"thought about it":i[0].text;let n=new Set(e.map(c=>c.tool)),[r]=n,a=n.size>1?`used ${b(n.size,"t\
 ool")}`:`used ${r}`,l=e.length>n.size?b(e.length,"call"):"",h=e.filter(c=>c.ok===!1).length,d=e.reduce((c,m)=>c+(m.ms??0),
-0);return[a,l,h?`${h} failed`:"",d>=10?`${(d/1e3).toFixed(d<100?2:1)} s`:""].filter(Boolean).join(" · ")}var J=class{constructor(t){
+0);return[a,l,h?`${h} failed`:"",d>=10?`${(d/1e3).toFixed(d<100?2:1)} s`:""].filter(Boolean).join(" · ")}var K=class{constructor(t){
 this.open=!1,this.steps=[],this.line=o("span","talk-steps-line"),this.arrow=o("span","talk-arrow","▸"),this.arrow.setAttribute(
 "aria-hidden","true"),this.button=o("button","talk-steps-button",this.arrow,this.line),this.button.type="button",this.button.
 addEventListener("click",()=>t(()=>{this.open=!this.open,this.#t()})),this.body=o("div","talk-steps-body"),this.body.id=
 g(),this.button.setAttribute("aria-controls",this.body.id),this.node=o("div","talk-steps",this.button,this.body),this.#t()}paint(t,e){
 this.node.hidden=!t.length,t.length&&(this.steps=t,this.line.textContent=Qs(t,e),this.node.toggleAttribute("data-running",
-e&&t.some(Ye)),this.node.toggleAttribute("data-failed",t.some(s=>s.ok===!1)),this.#t())}#t(){this.arrow.textContent=this.
+e&&t.some(Xe)),this.node.toggleAttribute("data-failed",t.some(s=>s.ok===!1)),this.#t())}#t(){this.arrow.textContent=this.
 open?"▾":"▸",this.button.setAttribute("aria-expanded",String(this.open)),this.body.hidden=!this.open,this.open&&f(this.
 body,...this.steps.map(Zs))}};function Zs(i){if(i.kind!=="call")return o("div",`talk-step talk-step-${i.kind}`,i.text);let t=i.
 ok===!1?o("span","bad","failed"):null,e=w(i.ms),s=o("div","talk-step-call",o("code","",o("b","",i.tool),"(",i.args,")"),
 o("span","talk-step-end",t,e?` ${e}`:"")),n=i.result??i.text;return o("div","talk-step",s,n?o("div","talk-step-result",n):
 null)}var xt=class{constructor(t,e){this.host=t,this.growing=null,this.drawn="",this.head=o("div","talk-head"),this.text=o("di\
-v","talk-text"),this.steps=new J(e),this.node=o("div","talk-part",this.head,this.text,this.steps.node)}paint(t,{model:e,
+v","talk-text"),this.steps=new K(e),this.node=o("div","talk-part",this.head,this.text,this.steps.node)}paint(t,{model:e,
 named:s,running:n}){this.node.dataset.kind=t.kind,this.head.hidden=!s||!t.who,s&&f(this.head,o("b","",t.who),e?o("span",
 "talk-model",e):null),this.steps.paint(t.steps,n);let{text:r,html:a,tail:l,streaming:h,pieces:d,pages:u}=t;if(this.text.
 hidden=!r&&!a&&!d.length&&!u.length,h&&a!==null){this.#t(t);return}let c=[r.length,a?.length,l.length,d.length,u.length,
-h].join();if(this.drawn===c&&!this.growing)return;this.drawn=c,this.growing=null;let m=a===null?o("div","text",r):z(a+l,
-null);f(this.text,r||a?m:null,...u.map(x=>T(x)),L(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new W(null),f(this.
-text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){kt(t,e,s);for(let n of t.querySelectorAll(
+h].join();if(this.drawn===c&&!this.growing)return;this.drawn=c,this.growing=null;let m=a===null?o("div","text",r):W(a+l,
+null);f(this.text,r||a?m:null,...u.map(v=>M(v)),C(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new H(null),f(this.
+text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){ft(t,e,s);for(let n of t.querySelectorAll(
 ".adknb-wide:not([tabindex])"))n.setAttribute("tabindex","0"),n.setAttribute("role","group"),n.setAttribute("aria-label",
 "Table");this.host.drawn(t)}};var vt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
 "div","talk-mine"),this.note=o("div","talk-note"),this.question=o("div","talk-question",this.asked,this.note),this.answers=
 o("div","talk-parts"),this.thinking=o("div","talk-thinking",o("span",""),o("span",""),o("span","")),this.thinking.setAttribute(
-"aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0,this.copy=y("Copy",()=>this.words),this.retry=
+"aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0,this.copy=$("Copy",()=>this.words),this.retry=
 p("Retry","small again",()=>t.emit({kind:"retry",turn:this.turn?.id??""})),this.edit=p("Edit","small again",()=>this.#e()),
 this.more=p("Details","small",()=>this.unfold(()=>this.#s())),this.retry.title="Send the message again, in a copy of the\
  conversation that ends before it",this.edit.title="Change the message, and send it in a copy of the conversation that e\
@@ -445,7 +447,7 @@ return(this.turn?.parts.filter(e=>e.kind==="answer"&&e.text)??[]).map(e=>e.text)
 `)}paint(t,e){let s=this.turn;if(this.turn=t,this.node.dataset.turn=t.id,this.question.hidden=!t.asked,t.asked&&s?.asked?.
 text!==t.asked.text&&!this.question.querySelector("textarea")){let r=t.asked.who==="you"?null:o("div","talk-head",o("b",
 "",t.asked.who)),a=t.asked.attached.map(h=>o("span","attached-chip",h)),l=a.length?o("div","attached",...a):null;f(this.
-asked,r,o("div","text",t.asked.text),l,L(t.asked.pieces))}this.note.textContent=t.note,this.note.hidden=!t.note,this.#t(
+asked,r,o("div","text",t.asked.text),l,C(t.asked.pieces))}this.note.textContent=t.note,this.note.hidden=!t.note,this.#t(
 t,e);let n=t.parts.some(r=>r.streaming);this.thinking.hidden=!t.running||n,this.copy.hidden=!this.words,this.actions.hidden=
 t.running||!(this.words||t.repeats||t.detailed)||!t.parts.length,this.retry.hidden=!t.retries,this.edit.hidden=!t.repeats,
 this.more.hidden=!t.detailed}#t(t,e){let s=new Set(this.parts.keys()),n="";for(let a of t.parts){s.delete(a.id);let l=this.
@@ -467,7 +469,7 @@ scroller=o("div","talk",this.inner),this.scroller.tabIndex=0,this.scroller.setAt
 "aria-live","off"),this.scroller.setAttribute("aria-label","Conversation"),this.scroller.addEventListener("scroll",()=>{
 let{scrollHeight:s,scrollTop:n,clientHeight:r}=this.scroller;this.follows=s-n-r<ti,this.down.hidden=this.follows}),this.
 down=p("↓","to-end",()=>this.toEnd()),this.down.setAttribute("aria-label","To the newest message"),this.down.hidden=!0,
-this.slot=o("div","talk-slot");let e={...t,emit:s=>this.#t(s)};this.composer=new wt(e),this.typing=e,this.sized=new ResizeObserver(
+this.slot=o("div","talk-slot");let e={...t,emit:s=>this.#t(s)};this.composer=new kt(e),this.typing=e,this.sized=new ResizeObserver(
 ()=>{this.follows&&this.#e()}),this.sized.observe(this.inner),this.sized.observe(this.scroller),this.node=o("div","chat",
 o("div","talk-frame",this.scroller,this.down),this.slot,this.composer.node),this.composer.attach.listen(this.node),this.
 node.addEventListener("keydown",s=>{s.stopPropagation(),s.key==="Escape"&&t.leave()})}#t(t){return this.host.emit(t)?(this.
@@ -480,82 +482,82 @@ list.append(n.node):(n=new vt(this.typing,r=>this.#i(r)),this.turns.set(t.id,n),
 paint(t,e)}#i(t){this.follows=!1,t()}#n({agent:t,description:e,suggestions:s,turns:n,gone:r}){this.empty.hidden=n.length>
 0;let a=JSON.stringify([t,e,s]);if(this.empty.hidden||this.empty.dataset.drawn===a)return;this.empty.dataset.drawn=a;let l=s.
 map(h=>p(h,"suggestion",()=>this.composer.fill(h)));f(this.empty,o("div","talk-agent",t),e?o("div","dim",e):null,l.length&&
-!r?o("div","suggestions",...l):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var j=i=>i.author==="user"?"you":i.author;function U(i){let t=j(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
-result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var Xe=/^(?!.*\/answer\d+$)/,St=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
+!r?o("div","suggestions",...l):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var N=i=>i.author==="user"?"you":i.author;function J(i){let t=N(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
+result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var Qe=/^(?!.*\/answer\d+$)/,$t=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
 this.of.clear();for(let t of this.store.rows.values())this.#e(t)}touch(t){t.op==="append"?this.#e(t.row):t.op==="clear"?
 this.reset():t.op==="status"||t.op==="card"?this.#t(this.entries.at(-1)):t.id!==void 0&&this.#t(this.of.get(t.id))}#t(t){
-t&&(t.turn=null)}#e(t){(t.kind==="user"&&Xe.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.
+t&&(t.turn=null)}#e(t){(t.kind==="user"&&Qe.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.
 at(-1)),this.entries.push({rows:[],turn:null}));let s=this.entries[this.entries.length-1];s.rows.push(t.id),s.turn=null,
 this.of.set(t.id,s)}isIn(t,e){return this.of.get(e)?.rows[0]===t}take(){let{status:t,earlier:e}=this.store,s=this.entries.
 at(-1);e&&(this.entries=this.entries.filter(r=>this.#s(r)));let n=[...this.store.cards.values()].some(r=>this.store.isOpen(
 r)&&r.ways?.includes("retry"));for(let r of this.entries){let a=r===s;r.turn??=this.#i(r.rows,a?t.status:"done",a&&n)}return this.
 entries.flatMap(({turn:r})=>r?[r]:[])}#s(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(
 s)||this.of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#i(t,e,s){let n=t.map(c=>this.
-store.rows.get(c)).filter(c=>c!==void 0),r=n[0],a=r?.kind==="user"&&Xe.test(r.id),l=e==="running",h=si(a?n.slice(1):n,l);
-e==="cancelled"&&h.push(G(`${t[0]}/stopped`,"note","","Stopped."));let d=!/^(refused|note)/.test(t[0]),u=a&&(!d||this.store.
-box?.forks===!0);return{id:t[0],asked:a?ei(r):null,parts:h,running:l,note:"",repeats:u,retries:u&&!s,detailed:d}}},Qe=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
-function ei(i){let t=[...i.text.matchAll(Qe)].map(([,e])=>e);return{who:j(i),text:i.text.replace(Qe,"").trim(),attached:t,
-pieces:i.shown??[]}}function G(i,t,e,s){return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],
-pages:[]}}function si(i,t){let e=new Qt;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):Zt(s)||s.kind==="user"?e.
-step(s):s.kind==="sources"?e.sources(s):s.kind==="marker"?e.parts.push(G(s.id,"note","",s.text)):s.kind==="error"?e.error(
-s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(j(i[i.length-1]??{author:""}),t),e.parts}var Qt=class{constructor(){
+store.rows.get(c)).filter(c=>c!==void 0),r=n[0],a=r?.kind==="user"&&Qe.test(r.id),l=e==="running",h=si(a?n.slice(1):n,l);
+e==="cancelled"&&h.push(U(`${t[0]}/stopped`,"note","","Stopped."));let d=!/^(refused|note)/.test(t[0]),u=a&&(!d||this.store.
+box?.forks===!0);return{id:t[0],asked:a?ei(r):null,parts:h,running:l,note:"",repeats:u,retries:u&&!s,detailed:d}}},Ze=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
+function ei(i){let t=[...i.text.matchAll(Ze)].map(([,e])=>e);return{who:N(i),text:i.text.replace(Ze,"").trim(),attached:t,
+pieces:i.shown??[]}}function U(i,t,e,s){return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],
+pages:[]}}function si(i,t){let e=new Zt;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):te(s)||s.kind==="user"?e.
+step(s):s.kind==="sources"?e.sources(s):s.kind==="marker"?e.parts.push(U(s.id,"note","",s.text)):s.kind==="error"?e.error(
+s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(N(i[i.length-1]??{author:""}),t),e.parts}var Zt=class{constructor(){
 this.parts=[],this.question="",this.first="",this.steps=[],this.pieces=[]}#t(){this.first="",this.steps=[],this.pieces=[]}get#e(){
-return this.parts.findLast(t=>t.kind==="answer")}step(t){this.first||=t.id,this.steps.push(te(t)),this.pieces.push(...t.
+return this.parts.findLast(t=>t.kind==="answer")}step(t){this.first||=t.id,this.steps.push(ee(t)),this.pieces.push(...t.
 shown??[])}sources({html:t,pages:e}){let s=this.#e;s&&(s.html=`${s.html??""}${t??""}`,s.pages=[...s.pages,...e??[]])}get isQuestion(){
-return this.parts.length>0&&this.parts.at(-1)?.id===this.question}mine(t){this.parts.push(G(t.id,"mine",j(t),t.text))}error(t){
-this.parts.push({...G(t.id,"error",j(t),t.text),steps:this.steps}),this.#t()}answer(t){let{id:e,text:s,html:n,tail:r,streaming:a,
-pages:l}=t,h={html:n,tail:r,streaming:a,steps:this.steps,pieces:Ze([...this.pieces,...t.shown??[]])};t.kind==="question"&&
-(this.question=this.first||e),this.parts.push({...G(this.first||e,"answer",j(t),s),...h,pages:l??[]}),this.#t()}end(t,e){
+return this.parts.length>0&&this.parts.at(-1)?.id===this.question}mine(t){this.parts.push(U(t.id,"mine",N(t),t.text))}error(t){
+this.parts.push({...U(t.id,"error",N(t),t.text),steps:this.steps}),this.#t()}answer(t){let{id:e,text:s,html:n,tail:r,streaming:a,
+pages:l}=t,h={html:n,tail:r,streaming:a,steps:this.steps,pieces:ts([...this.pieces,...t.shown??[]])};t.kind==="question"&&
+(this.question=this.first||e),this.parts.push({...U(this.first||e,"answer",N(t),s),...h,pages:l??[]}),this.#t()}end(t,e){
 let{steps:s,pieces:n,first:r}=this;if(!s.length)return;let a=this.#e;!e&&a&&!s.some(l=>l.kind==="call")?a.steps=[...a.steps,
-...s]:this.parts.push({...G(r,"answer",t,""),steps:s,pieces:Ze(n)})}};function Zt({kind:i,author:t}){return i==="call"||
-i==="thought"||i==="marker"&&t!=="notebook"}function te({id:i,kind:t,text:e,tool:s,args:n,result:r,ok:a,ms:l}){return{id:i,
-kind:t==="call"||t==="thought"?t:"note",text:e,tool:s??"",args:n??"",result:r,ok:a,ms:l}}function Ze(i){let t=new Set;return i.
-filter(({kind:e,src:s,html:n,page:r,text:a})=>{let l=JSON.stringify([e,s,n,r,a]);return!t.has(l)&&t.add(l)})}var ee=2e3;function D(i,t="",e=!0){if(i===null||typeof i!="object")return o("div","leaf",se(t),ii(i));let s=Array.isArray(
-i)?i.map((d,u)=>[String(u),d]):Object.entries(i),[n,r]=Array.isArray(i)?"[]":"{}";if(!s.length)return o("div","leaf",se(
-t),o("span","dim",n+r));let a=`${s.length} ${s.length===1?"entry":"entries"}`,l=o("details","branch",o("summary","",se(t),
+...s]:this.parts.push({...U(r,"answer",t,""),steps:s,pieces:ts(n)})}};function te({kind:i,author:t}){return i==="call"||
+i==="thought"||i==="marker"&&t!=="notebook"}function ee({id:i,kind:t,text:e,tool:s,args:n,result:r,ok:a,ms:l}){return{id:i,
+kind:t==="call"||t==="thought"?t:"note",text:e,tool:s??"",args:n??"",result:r,ok:a,ms:l}}function ts(i){let t=new Set;return i.
+filter(({kind:e,src:s,html:n,page:r,text:a})=>{let l=JSON.stringify([e,s,n,r,a]);return!t.has(l)&&t.add(l)})}var se=2e3;function D(i,t="",e=!0){if(i===null||typeof i!="object")return o("div","leaf",ie(t),ii(i));let s=Array.isArray(
+i)?i.map((d,u)=>[String(u),d]):Object.entries(i),[n,r]=Array.isArray(i)?"[]":"{}";if(!s.length)return o("div","leaf",ie(
+t),o("span","dim",n+r));let a=`${s.length} ${s.length===1?"entry":"entries"}`,l=o("details","branch",o("summary","",ie(t),
 o("span","dim",`${n} ${a} ${r}`))),h=()=>{l.childElementCount===1&&l.append(o("div","twigs",...s.map(([d,u])=>D(u,d,!1))))};
-return l.addEventListener("toggle",()=>l.open&&h()),e&&h(),l.open=e,l}function se(i){return i===""?null:o("span","name",
+return l.addEventListener("toggle",()=>l.open&&h()),e&&h(),l.open=e,l}function ie(i){return i===""?null:o("span","name",
 `${i}: `)}function ii(i){let t=typeof i=="string"?i:JSON.stringify(i),e=o("span",typeof i=="string"?"string":"atom",t.slice(
-0,ee));if(t.length<=ee)return e;let s=p(`… ${(t.length-ee).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
-remove()});return o("span","",e," ",s)}var $t=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
+0,se));if(t.length<=se)return e;let s=p(`… ${(t.length-se).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
+remove()});return o("span","",e," ",s)}var St=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
 "aria-label","State"),this.node.tabIndex=0}paint(){let{state:t,cards:e}=this.store,s=t.some(a=>a.kind),n=[...e.values()].
 some(a=>a.kind!=="wait"&&this.store.isOpen(a));if(this.node.hidden=!t.length||n&&!s,this.node.hidden)return;let r=o("div",
 "pane-head","State",s?o("span","dim",this.store.box?" · changes since it began":" · changes this turn"):null);f(this.node,
-r,...t.map(a=>ie(a.key,a.kind,a.old,a.value)))}};function ie(i,t,e,s){let[n,r]=[e,s].map(d=>tt(d??"")),a=t==="~"?`${n} →\
+r,...t.map(a=>ne(a.key,a.kind,a.old,a.value)))}};function ne(i,t,e,s){let[n,r]=[e,s].map(d=>tt(d??"")),a=t==="~"?`${n} →\
  ${r}`:t==="-"?n:r,l=o("span","mark",t||" "),h=o("div","entry",l,o("span","key",i),o("span","value",a));return h.dataset.
-mark=t||"",K[t]&&l.append(o("span","hidden",` ${K[t]}`)),h}var At=class{constructor(t){this.store=t}exists(t){return!!(t.failure||t.detail||t.changes?.length||this.store.offers.includes(
+mark=t||"",z[t]&&l.append(o("span","hidden",` ${z[t]}`)),h}var At=class{constructor(t){this.store=t}exists(t){return!!(t.failure||t.detail||t.changes?.length||this.store.offers.includes(
 "event"))}request(t){this.store.offers.includes("event")&&this.store.send({kind:"need",what:"event",id:t.id})}node(t){let e=(t.
-changes??[]).map(n=>ie(n.key,n.kind,n.old,n.new)),s=this.store.panels.get(`event/${t.id}`);return o("div","detail",t.failure?
-We(t.failure):null,e.length?o("div","changes",o("div","dim","state changed by this event"),...e):null,...s?this.eventParts(
-t,s):[t.detail&&!t.failure?o("pre","json",t.detail):null])}eventParts(t,e){let s=y("Copy JSON",()=>e.map(r=>JSON.stringify(
+changes??[]).map(n=>ne(n.key,n.kind,n.old,n.new)),s=this.store.panels.get(`event/${t.id}`);return o("div","detail",t.failure?
+Ke(t.failure):null,e.length?o("div","changes",o("div","dim","state changed by this event"),...e):null,...s?this.eventParts(
+t,s):[t.detail&&!t.failure?o("pre","json",t.detail):null])}eventParts(t,e){let s=$("Copy JSON",()=>e.map(r=>JSON.stringify(
 r,null,2)).join(`
 `)),n=this.store.offers.includes("rerun")&&!this.store.gone&&this.store.status.status!=="running"?p("Rerun from here","s\
 mall",()=>this.store.send({kind:"rerun",event:t.id.split("/")[0]})):null;return n&&(n.title="Ask again with the session \
 as it was before this event; this conversation is kept"),[o("div","detail-buttons",s,n),...e.map((r,a)=>D(r,e.length>1?`\
-event ${a+1}`:"event",a===e.length-1))]}};var ne=3,Ot=class{constructor(t,e){this.store=t,this.view=e,this.chosen=null,this.drawn=null,this.steps=new J(s=>s()),this.
-words=o("div","summary"),this.node=o("div","over",this.words),this.copy=y("Copy",()=>this.source),this.copy.classList.add(
+event ${a+1}`:"event",a===e.length-1))]}};var oe=3,Ot=class{constructor(t,e){this.store=t,this.view=e,this.chosen=null,this.drawn=null,this.steps=new K(s=>s()),this.
+words=o("div","summary"),this.node=o("div","over",this.words),this.copy=$("Copy",()=>this.source),this.copy.classList.add(
 "adknb-quiet"),this.button=p("","small fold",()=>{this.chosen=!this.folded,this.folded||e.events.toTop(),e.stale=!0,e.paint()})}get isOver(){
 let{answer:t,status:e,box:s}=this.store;return!s&&t!==null&&e.status==="done"}get folded(){let t=[...this.store.cards.values()].
 filter(e=>this.store.isOpen(e));return!this.isOver||t.some(({kind:e})=>e!=="unsent")?!1:this.chosen??!0}paint(){let{answer:t,
 usage:e}=this.store;if(this.button.hidden=!this.isOver,this.button.textContent=`${this.folded?"▸":"▾"} ${this.line}`,
 this.copy.hidden=!this.folded||!this.source,this.button.title=e.text,this.button.setAttribute("aria-expanded",String(!this.
 folded)),t&&this.folded&&this.drawn!==t){this.drawn=t;let s=[this.question(t),...this.members(t),this.answer(t)].filter(
-a=>a!==null),n=[...this.store.rows.values()].filter(Zt).map(te),r=s.length>0&&n.some(a=>a.kind==="call");f(this.words,...s,
+a=>a!==null),n=[...this.store.rows.values()].filter(te).map(ee),r=s.length>0&&n.some(a=>a.kind==="call");f(this.words,...s,
 this.failures(),r?this.steps.node:null),this.steps.paint(n,!1)}this.#t(),this.node.hidden=!this.folded||!(this.words.hasChildNodes()||
 this.hasGraph)}get hasGraph(){return this.folded&&this.store.drawing?.kind==="workflow"}#t(){let{picture:t}=this.view;this.
 node.toggleAttribute("data-graph",this.hasGraph),this.hasGraph&&t.node.parentNode!==this.node&&this.node.prepend(t.node)}failures(){
-let t=[...this.store.rows.values()].filter(({kind:s,ok:n})=>s==="call"&&n===!1);if(!t.length)return null;let e=t.slice(-ne).
-map(({tool:s,args:n,result:r})=>`✗ ${s}(${n??""}) → ${r}`);return t.length>ne&&e.unshift(`${t.length-ne} more failed\
+let t=[...this.store.rows.values()].filter(({kind:s,ok:n})=>s==="call"&&n===!1);if(!t.length)return null;let e=t.slice(-oe).
+map(({tool:s,args:n,result:r})=>`✗ ${s}(${n??""}) → ${r}`);return t.length>oe&&e.unshift(`${t.length-oe} more failed\
 , see the events`),o("ul","failed-calls",...e.map(s=>o("li","",s)))}get source(){return[...this.store.rows.values()].findLast(
 t=>t.kind==="text"&&t.text)?.text??""}get line(){let{rows:t,earlier:e,status:s,usage:n}=this.store;return["Details",[...t.
 values()].some(a=>a.kind==="call")?"":b(t.size+e,"event"),s.seconds?ni(s.seconds):"",n.tokens?b(n.tokens,"token"):""].filter(
-Boolean).join(" · ")}question({question:t}){return!t||oe(st(this.store.manager,this.store.own_id),t)?null:o("div","aske\
+Boolean).join(" · ")}question({question:t}){return!t||re(st(this.store.manager,this.store.own_id),t)?null:o("div","aske\
 d talk-question",o("div","talk-mine",Ft(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
 iv","member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:n,shown:r}){let a=[...this.
-store.cards.values()].some(gt),l=z(a?s:e+s,this.store.manager),h=L(r);if(l.append(...(n??[]).map(u=>T(u)),...h?[h]:[]),!l.
-hasChildNodes())return null;kt(l,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
-return o("div","answered",d,o("div","talk-text",Ft(l)))}},ni=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function oe(i,t){
-let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var oi=3,V=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
+store.cards.values()].some(bt),l=W(a?s:e+s,this.store.manager),h=C(r);if(l.append(...(n??[]).map(u=>M(u)),...h?[h]:[]),!l.
+hasChildNodes())return null;ft(l,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
+return o("div","answered",d,o("div","talk-text",Ft(l)))}},ni=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function re(i,t){
+let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var oi=3,G=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
 this.dirty=new Set,this.selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new At(
 t),this.earlier=o("div","earlier"),this.node=o("div","log",this.earlier),this.node.setAttribute("role","log"),this.node.
 setAttribute("aria-live","off"),this.node.setAttribute("aria-label","Events"),this.node.addEventListener("keydown",n=>this.
@@ -572,7 +574,7 @@ this.dirty.add(t)}paint(){let{node:t,store:e}=this,s=!this.reading&&t.scrollHeig
 nodes].find(([,{node:e}])=>!e.hidden);this.select(t?.[0]??null,!1)}forget(){if(this.nodes.size!==this.store.rows.size)for(let[
 t,{node:e}]of this.nodes)this.store.rows.has(t)||(e.remove(),this.nodes.delete(t),this.open.delete(t))}paintRow(t,e){if(!t)
 return;let s=this.nodes.get(e);if(s&&t.streaming&&this.#n(s,t))return;let n=s?.node??o("div","row");this.#i(n,t);let r=o(
-"div","what"),a=t.streaming&&Ht(t)?new W(this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
+"div","what"),a=t.streaming&&Ht(t)?new H(this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
 let h=this.details.exists(t)?this.disclosure(t):o("span","more"),d=this.numbers(t);f(n,h,this.author(t,s),r,d,this.detail(
 t)),s||this.node.append(n);let u=t.kind==="call"&&t.result===null&&t.ok===null;this.nodes.set(e,{node:n,growing:a,text:t.
 streaming?l:null,length:t.text.length,ms:d,waits:u})}#i(t,e){t.dataset.id=e.id,t.dataset.kind=e.kind,e.lane&&(t.dataset.
@@ -580,26 +582,26 @@ lane=String(this.view.lanes.color(e.lane))),t.tabIndex=e.id===this.selected?0:-1
 t.hidden=!this.fits(e)||this.#o(e)}#n(t,e){if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(
 t.length)),t.length=e.text.length;else return!1;return t.ms.textContent="",!0}tick(){for(let[t,{ms:e,waits:s}]of this.nodes){
 let n=this.store.rows.get(t);if(!n||!(s||n.streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=R(r):n.
-streaming&&(e.textContent=r>=oi?`no text for ${R(r)}`:"")}}author(t,e){let s=j(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
+streaming&&(e.textContent=r>=oi?`no text for ${R(r)}`:"")}}author(t,e){let s=N(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
 this.node.lastElementChild;return n.toggleAttribute("data-again",r?.querySelector(".adknb-author")?.textContent===s),n.title=
 s,s.length>this.longest&&(this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),
 n}numbers(t){let e=o("span","ms",w(t.ms));return t.usage&&(e.append(o("div","tokens",t.kind==="call"?`asked with ${t.usage.
 text}`:t.usage.text)),e.title=t.usage.title),e}fill(t,e){if(e.kind==="call")return this.fillCall(t,e),null;if(e.kind==="\
-error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),Ht(e)){let n=z(
-e.html+(e.tail??""),this.store.manager);return t.append(n,...(e.pages??[]).map(r=>T(r))),t.append(L(e.shown)??""),null}let s=document.
-createTextNode(e.text);return t.append(o("span","text",s)),e.streaming&&t.append(o("span","caret","▌")),t.append(L(e.shown)??
+error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),Ht(e)){let n=W(
+e.html+(e.tail??""),this.store.manager);return t.append(n,...(e.pages??[]).map(r=>M(r))),t.append(C(e.shown)??""),null}let s=document.
+createTextNode(e.text);return t.append(o("span","text",s)),e.streaming&&t.append(o("span","caret","▌")),t.append(C(e.shown)??
 ""),s}fillCall(t,e){if(t.append(o("span","icon","⚙")," ",o("span","call",e.tool,"(",o("wbr",""),o("span","args",e.args),
 ")")),e.text&&t.append(" ",o("span","text",e.text)),e.result===null&&e.ok===null){this.store.status.status==="running"&&
 t.append(" ",o("span","dim","…"));return}let s=e.ok===!1?o("span","bad","✗ failed"):e.ok?o("span","good","✓"):null;
-t.append(" ",s??"→"," ",o("span","result",e.result),L(e.shown)??"")}disclosure(t){let e=this.open.has(t.id),s=o("butto\
+t.append(" ",s??"→"," ",o("span","result",e.result),C(e.shown)??"")}disclosure(t){let e=this.open.has(t.id),s=o("butto\
 n","more",e?"▾":"▸");return s.type="button",s.tabIndex=-1,s.setAttribute("aria-expanded",String(e)),s.setAttribute("\
 aria-label","details"),s}detail(t){return this.open.has(t.id)?this.details.node(t):null}toggle(t,e=!this.open.has(t)){let s=this.
 store.rows.get(t);!s||!this.details.exists(s)||(e?this.open.add(t):this.open.delete(t),e&&this.details.request(s),this.reread(
 t),this.view.schedule())}narrow(t){this.words=t.trim().toLowerCase();for(let[e,{node:s}]of this.nodes){let n=this.store.
-rows.get(e);s.hidden=!n||!this.fits(n)||this.#o(n)}this.view.schedule()}fits(t){return!this.words||U(t).toLowerCase().includes(
+rows.get(e);s.hidden=!n||!this.fits(n)||this.#o(n)}this.view.schedule()}fits(t){return!this.words||J(t).toLowerCase().includes(
 this.words)}matches(){return[...this.store.rows.values()].filter(t=>this.fits(t))}#o(t){return t.kind!=="user"||t.author!==
 "user"||this.store.box||!["running","pending"].includes(this.store.status.status)?!1:(this.source??=st(this.store.manager,
-this.store.own_id),oe(this.source,t.text))}toTop(){this.node.scrollTop=0}reveal(t){let e=[...this.nodes.keys()].findLast(
+this.store.own_id),re(this.source,t.text))}toTop(){this.node.scrollTop=0}reveal(t){let e=[...this.nodes.keys()].findLast(
 s=>s===t||s.startsWith(`${t}/`));e&&(this.select(e),this.toggle(e,!0),this.nodes.get(e)?.node.scrollIntoView({block:"nea\
 rest"}))}select(t,e=!0){let s=this.nodes.get(this.selected??"")?.node;s&&(s.tabIndex=-1),this.selected=t;let n=this.nodes.
 get(t??"")?.node;n&&(n.tabIndex=0,e&&n.focus())}onClick(t){let{target:e}=t;if(!(e instanceof Element)||e.closest("a"))return;
@@ -611,7 +613,7 @@ stopPropagation())}}#r(t){let e=[...this.nodes].filter(([,{node:r}])=>!r.hidden)
 ""),n={ArrowUp:s-1,ArrowDown:s+1,Home:0,End:e.length-1};return t in n?(this.select(e[Math.min(e.length-1,Math.max(0,n[t]))]??
 null),!0):!1}#a(t){if(t==="Escape")this.view.leave();else if(this.selected)if(t==="Enter")this.toggle(this.selected);else if(t===
 "ArrowRight")this.toggle(this.selected,!0);else if(t==="ArrowLeft")this.toggle(this.selected,!1);else return!1;else return!1;
-return!0}};var ri=400,ts=15e5,Et=class{constructor(t,e){this.store=t,this.view=e,this.turns=new St(t),this.opened=new Map,this.sent=
+return!0}};var ri=400,es=15e5,Et=class{constructor(t,e){this.store=t,this.view=e,this.turns=new $t(t),this.opened=new Map,this.sent=
 null,this.waiting=0,this.chat=new yt({emit:n=>this.#e(n),details:n=>this.#o(n),attachables:()=>this.#r(),drawn:n=>X(n,t.
 manager),leave:()=>e.leave()}),this.node=this.chat.node,this.chosen=o("select","session"),this.chosen.id=g(),this.chosen.
 addEventListener("change",()=>{t.send({kind:"session",name:this.chosen.value}),this.chat.composer.input.focus()});let s=o(
@@ -638,10 +640,10 @@ isTypedHere(r))?"Answer the card above first.":this.sent?"Sent; the kernel answe
 t.attach)},t.text,t.attach);let e=this.turns.take().find(r=>r.id===t.turn),s=t.kind==="edit"?t.text:e?.asked?.text??"";if(t.
 turn.startsWith("refused"))return this.#i({kind:"ask",text:s,attach:[]},s);let n=t.turn.split("/")[0];return this.#i({kind:"\
 again",event:n,text:t.kind==="edit"?s:null},s)}#s(t){return t.map(({name:e,data:s})=>{if(s===null)return e;let n=g();for(let r=0;(r===
-0||r<s.length)&&this.store.send({kind:"file",id:n,data:s.slice(r,r+ts)});r+=ts);return{name:e,file:n}})}#i(t,e,s=[]){return this.
+0||r<s.length)&&this.store.send({kind:"file",id:n,data:s.slice(r,r+es)});r+=es);return{name:e,file:n}})}#i(t,e,s=[]){return this.
 store.send(t)?(this.sent={text:e,attached:s.map(({name:n})=>n),note:""},this.chat.follows=!0,this.waiting=window.setTimeout(
-()=>{if(!this.sent)return;let n=be(this.store.manager);this.sent={...this.sent,note:n?`waiting for ${n}`:""},this.view.repaint()},
-ri),this.view.repaint(),!0):!1}#n(){clearTimeout(this.waiting),this.sent=null}#o(t){let e=new V(this.store,this.view,s=>this.
+()=>{if(!this.sent)return;let n=we(this.store.manager);this.sent={...this.sent,note:n?`waiting for ${n}`:""},this.view.repaint()},
+ri),this.view.repaint(),!0):!1}#n(){clearTimeout(this.waiting),this.sent=null}#o(t){let e=new G(this.store,this.view,s=>this.
 turns.isIn(t,s));return this.opened.set(t,e),e.reset(),e.paint(),{node:e.node,close:()=>{this.opened.delete(t)}}}#r(){let t=g();
 return new Promise(e=>{this.store.need("attachables",t,e)})}remove(){clearTimeout(this.waiting),this.chat.remove()}};var Ct=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
 -keyshortcuts","/ s w Escape")}onKey(t){t.ctrlKey||t.metaKey||t.altKey||t.isComposing||t.target instanceof Element&&(t.target.
@@ -659,7 +661,7 @@ replaceWith(c):this.node.append(c),this.nodes.set(n.id,{node:c,drawn:a})}}words(
 filter.placeholder="filter",this.filter.setAttribute("aria-label","Filter the events"),this.filter.addEventListener("inp\
 ut",()=>e.events.narrow(this.filter.value)),this.filter.addEventListener("keydown",s=>{s.stopPropagation(),s.key==="Esca\
 pe"&&(this.filter.value||e.leave(),this.filter.value="",e.events.narrow(""))}),this.count=o("span","dim found"),this.count.
-setAttribute("role","status"),this.copy=y("Copy",()=>e.events.matches().map(U).join(`
+setAttribute("role","status"),this.copy=$("Copy",()=>e.events.matches().map(J).join(`
 `)),this.copy.title="Copy the log, as it is shown",this.save=p("⤓","small",()=>this.download()),this.save.title="Downl\
 oad the events as JSON lines",this.save.setAttribute("aria-label",this.save.title),this.node=o("div","log-tools",this.count,
 this.filter,this.copy,this.save)}paint(t,e){this.node.hidden=e||this.view.tabs.current!==this.view.log||!this.store.rows.
@@ -675,25 +677,25 @@ a=>this.#t(a)),n=[t,...s.map(({label:a,text:l})=>a?`${a}: ${l}`:l)].filter(Boole
 r),this.chips.replaceChildren(...r.map(a=>this.#e(a))))}#t({label:t,folded:e}){return e===this.toggled.has(t)}#e(t){let{
 label:e,text:s}=t,n=o("button","chip notice-chip",e);n.type="button",n.title=s,n.setAttribute("aria-controls",this.node.
 id);let r=()=>n.setAttribute("aria-expanded",String(this.#t(t)));return n.addEventListener("click",()=>{this.toggled.delete(
-e)||this.toggled.add(e),r(),this.paint()}),r(),n}};var ss=new Map;function S(i){ss.set(i.name,i)}function is({name:i,title:t,module:e}){return e?{name:i,title:t,mount:(s,n)=>new re(
-i,ai(e),s,n)}:ss.get(i)??null}var es=new Map;function ai(i){let t=es.get(i);if(t)return t;let e=URL.createObjectURL(new Blob(
-[i],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return es.set(i,s),s}var re=class{constructor(t,e,s,n){
-this.root=s,this.view=ns(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
-oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function ns(i,t){
+e)||this.toggled.add(e),r(),this.paint()}),r(),n}};var is=new Map;function S(i){is.set(i.name,i)}function ns({name:i,title:t,module:e}){return e?{name:i,title:t,mount:(s,n)=>new ae(
+i,ai(e),s,n)}:is.get(i)??null}var ss=new Map;function ai(i){let t=ss.get(i);if(t)return t;let e=URL.createObjectURL(new Blob(
+[i],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return ss.set(i,s),s}var ae=class{constructor(t,e,s,n){
+this.root=s,this.view=os(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
+oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function os(i,t){
 let{store:e}=t;return{need:s=>new Promise(n=>{e.need(i,s,n)}),showEvent:s=>t.showEvent(s),get status(){return e.status.status}}}
 var jt=class{constructor(t,e){this.panel=t,this.view=e,this.name=t.name,this.title=t.title,this.node=o("div",t.look??`pa\
-nel ${t.name}`),this.node.tabIndex=0,this.request=new ae(e.store,t.asks??t.name),this.part=t.mount?.(this.node,e)??{paint:s=>t.
-render?.(this.node,s,ns(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
+nel ${t.name}`),this.node.tabIndex=0,this.request=new le(e.store,t.asks??t.name),this.part=t.mount?.(this.node,e)??{paint:s=>t.
+render?.(this.node,s,os(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
 this.name)}get isOffered(){let{offers:t,gone:e}=this.view.store;return this.panel.asks!==null&&!e&&t.includes(this.name)}opened(){
 this.isOffered&&this.request.now(),this.part.opened?.()}touch(t){this.isOffered&&(this.panel.refresh??["append","patch",
 "status"]).includes(t.op)&&this.request.soon(),this.part.touch?.(t)}closed(){this.request.cancel(),this.part.closed?.()}paint(){
-try{this.part.paint(this.request.data)}catch(t){f(this.node,o("div","problem",`This panel failed: ${t}`))}}},ae=class{constructor(t,e){
+try{this.part.paint(this.request.data)}catch(t){f(this.node,o("div","problem",`This panel failed: ${t}`))}}},le=class{constructor(t,e){
 this.store=t,this.what=e,this.sent=0,this.timer=0}get data(){return this.store.panels.get(this.what)}now(){this.cancel(),
 this.sent=performance.now(),this.store.send({kind:"need",what:this.what})}soon(){this.timer||=window.setTimeout(()=>this.
 now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var li=new Set(["rect","path","text"]),hi=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
-dasharray text-anchor font-size font-weight".split(" "));function di({width:i,height:t,shapes:e}){let s=k("svg",{width:i,
+dasharray text-anchor font-size font-weight".split(" "));function di({width:i,height:t,shapes:e}){let s=x("svg",{width:i,
 height:t,viewBox:`0 0 ${i} ${t}`});s.style.minWidth=`${Math.round(i*.65)}px`;for(let{tag:n,at:r,text:a,key:l}of e){if(!li.
-has(n))continue;let h=k(n,Object.fromEntries(Object.entries(r).filter(([d])=>hi.has(d))));h.dataset.key=l,h.textContent=
+has(n))continue;let h=x(n,Object.fromEntries(Object.entries(r).filter(([d])=>hi.has(d))));h.dataset.key=l,h.textContent=
 a,s.append(h)}return s}var Nt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
 "role","img"),this.node.tabIndex=0}followPath(){let t=this.node.getBoundingClientRect(),e=this.node.querySelector("rect:\
 is([data-mark=now], [data-mark=waits]):not([fill=none])");if(!e)return;let s=e.getBoundingClientRect();(s.top<t.top||s.bottom>
@@ -717,9 +719,9 @@ let e=this.panels.filter(r=>this.tabs.get(r)?.hidden===!1),s=e.indexOf(this.curr
 1,Home:0,End:e.length-1};if(t.key in n)this.select(e[n[t.key]%e.length],!0);else if(t.key==="Escape")this.view.leave();else if(t.
 key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault(),t.stopPropagation()}};var It=class{constructor(t,e,s){this.store=t,this.missed=new it(t,s),this.frame=0,this.stale=!0,this.stopping=!1,this.placed=
 !1,this.title=o("span","title"),this.model=o("span","model dim"),this.status=o("span","status"),this.stop=p("Stop","stop",
-()=>this.stopNow()),this.notice=new Mt(t),this.lanes=new Lt(t),this.picture=new Nt(t),this.events=new V(t,this),this.state=
-new $t(t),this.cards=new mt(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
-"role","status");let n=t.listed.map(is).filter(r=>r!==null);this.tabs=new _t(n.map(r=>new jt(r,this)),this),this.log=this.
+()=>this.stopNow()),this.notice=new Mt(t),this.lanes=new Lt(t),this.picture=new Nt(t),this.events=new G(t,this),this.state=
+new St(t),this.cards=new gt(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
+"role","status");let n=t.listed.map(ns).filter(r=>r!==null);this.tabs=new _t(n.map(r=>new jt(r,this)),this),this.log=this.
 tabs.panels[0],this.tools=new Tt(t,this),this.summary=new Ot(t,this),this.bar=o("div","bar",this.summary.copy,this.summary.
 button,this.tabs.node,this.tools.node),this.panelsShown=!t.box,this.chatBox=t.box?new Et(t,this):null,this.announcer=new lt(
 t),this.root=this.#t(),this.keys=new Ct(this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#s(),
@@ -741,7 +743,7 @@ this.foot.textContent=t.usage.text,this.foot.title=t.usage.title??"";let s=e||!t
 text||s;let n=!(t.rows.size||t.state.length||t.drawing);if(this.bar.hidden=n||!this.panelsShown,this.bar.toggleAttribute(
 "data-folded",e),s||n)for(let r of this.tabs.panels)r.node.hidden=!0;this.tabs.node.hidden||=e,this.picture.paint(),this.
 state.paint(),!s&&!n&&this.tabs.current.paint(),this.cards.paint(),this.chatBox?.paint()}#e(){let{status:t,box:e,rows:s,
-seconds:n}=this.store,[r,a]=Ee[t.status]??["",t.status],l=t.status==="running",h=e?0:[...s.values()].filter(c=>c.kind===
+seconds:n}=this.store,[r,a]=Ce[t.status]??["",t.status],l=t.status==="running",h=e?0:[...s.values()].filter(c=>c.kind===
 "call"&&c.ok===!1).length,d=l&&n>=1?o("span","elapsed",` · ${R(n)}`):null,u=h?`, ${b(h,"tool")} failed`:"";f(this.status,
 o("span","icon",r),` ${t.text||a}${u}`,d),this.root.toggleAttribute("data-failed",h>0),this.stop.hidden=!l,this.stop.disabled=
 this.stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.status.status!=="running"||!this.
@@ -753,35 +755,35 @@ activeElement instanceof HTMLElement&&document.activeElement.blur(),t instanceof
 return this.placed&&!this.box.isConnected&&!this.box.closest(".jp-OutputArea")}moveTo(t){t.append(this.box),this.reset()}remove(){
 cancelAnimationFrame(this.frame),clearInterval(this.ticking),this.cards.steady.stop(),this.chatBox?.remove();for(let t of this.
 tabs.panels)t.closed();this.store.views.delete(this),this.box.remove()}};S({name:"events",title:"Events",look:"panes",asks:null,exists:()=>!0,mount(i,t){return i.removeAttribute("tabindex"),i.append(
-t.picture.node,t.events.node,t.state.node),{paint(){t.picture.node.parentNode!==i&&t.events.node.before(t.picture.node)}}}});var le=400,Bt=22,Pt={agent:["▸","agent"],model:["◆","model"],tool:["⚙","tool"],person:["⚠","person"]},he=class{constructor(t,e){
+t.picture.node,t.events.node,t.state.node),{paint(){t.picture.node.parentNode!==i&&t.events.node.before(t.picture.node)}}}});var he=400,Bt=22,Pt={agent:["▸","agent"],model:["◆","model"],tool:["⚙","tool"],person:["⚠","person"]},de=class{constructor(t,e){
 this.root=t,this.view=e,this.data=[],this.bars=[],this.picture=o("div","bars"),this.table=o("details","twin-table",o("su\
 mmary","","As a table")),this.table.addEventListener("toggle",()=>this.paintTable()),t.append(this.picture,this.table),this.
 drawn="",new ResizeObserver(()=>this.paint(this.data)).observe(t)}paint(t=[]){this.data=t;let e=this.root.clientWidth-24,
-s=`${e} ${JSON.stringify(t)}`;if(this.root.hidden||e<=0||s===this.drawn)return;this.drawn=s,this.bars=t.slice(-le);let n=t.
-length>le?o("div","dim",`${t.length-le} earlier bars`):null;t.length?f(this.picture,n,this.draw(this.bars,e)):f(this.picture,
+s=`${e} ${JSON.stringify(t)}`;if(this.root.hidden||e<=0||s===this.drawn)return;this.drawn=s,this.bars=t.slice(-he);let n=t.
+length>he?o("div","dim",`${t.length-he} earlier bars`):null;t.length?f(this.picture,n,this.draw(this.bars,e)):f(this.picture,
 o("div","dim","Nothing has been timed yet.")),this.table.hidden=!t.length,this.paintTable()}draw(t,e){let s=Math.max(1,...t.
 map(c=>Math.max(c.begin,c.end??0))),n=Math.min(...t.map(c=>c.begin))>=s?0:Math.min(...t.map(c=>c.begin)),r=Math.min(230,
-Math.round(e*.34)),a=e-r-62,l=c=>r+(c-n)/(s-n||1)*a,h=t.length*Bt+22,d=k("svg",{width:e,height:h,viewBox:`0 0 ${e} ${h}`,
+Math.round(e*.34)),a=e-r-62,l=c=>r+(c-n)/(s-n||1)*a,h=t.length*Bt+22,d=x("svg",{width:e,height:h,viewBox:`0 0 ${e} ${h}`,
 role:"img"});d.setAttribute("aria-label",`${t.length} bars over ${w(s-n)}; the table below says the same`);let u=c=>s-n<
-1e3?w(c):`${(c/1e3).toFixed(1)} s`;for(let c of ci(n,s,Math.max(2,Math.floor(a/90))))d.append(k("path",{class:"adknb-gri\
-d",d:`M${l(c)} 16V${h}`})),d.append(k("text",{class:"adknb-tick",x:l(c),y:11,"text-anchor":"middle"},u(c-n)));return d.append(
+1e3?w(c):`${(c/1e3).toFixed(1)} s`;for(let c of ci(n,s,Math.max(2,Math.floor(a/90))))d.append(x("path",{class:"adknb-gri\
+d",d:`M${l(c)} 16V${h}`})),d.append(x("text",{class:"adknb-tick",x:l(c),y:11,"text-anchor":"middle"},u(c-n)));return d.append(
 ...t.map((c,m)=>this.bar(c,20+m*Bt,l,s,r,e))),d}bar(t,e,s,n,r,a){let[l,h]=[s(t.begin),Math.max(s(t.end??n),s(t.begin)+2)],
-d=k("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
-12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":Pt[t.kind]?.[0]??""} ${t.name}`;d.append(k("title",{},ui(t))),d.append(k(
-"rect",{class:"adknb-hit",x:0,y:e,width:a,height:Bt})),d.append(k("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
-c-1))}…`:m));let x=t.kind==="agent"?6:12,$=(N,Rt,_)=>k("rect",{class:`adknb-${_}`,x:N,y:e+(Bt-x)/2,width:Math.max(1,Rt-
-N),height:x,rx:2}),C=t.first===null?null:s(t.first);C===null?d.append($(l,h,t.kind==="model"?"waits":"work")):d.append($(
-l,C,"waits"),$(C,h,"work"));let O=t.end===null?"…":w(t.end-t.begin);d.append(k("text",{class:"adknb-taken",x:h+5,y:e+15},
-O));let{event:F}=t;return F&&d.addEventListener("click",()=>this.view.showEvent(F)),d}paintTable(){if(!this.table.open)return;
+d=x("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
+12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":Pt[t.kind]?.[0]??""} ${t.name}`;d.append(x("title",{},ui(t))),d.append(x(
+"rect",{class:"adknb-hit",x:0,y:e,width:a,height:Bt})),d.append(x("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
+c-1))}…`:m));let v=t.kind==="agent"?6:12,A=(k,Rt,_)=>x("rect",{class:`adknb-${_}`,x:k,y:e+(Bt-v)/2,width:Math.max(1,Rt-
+k),height:v,rx:2}),L=t.first===null?null:s(t.first);L===null?d.append(A(l,h,t.kind==="model"?"waits":"work")):d.append(A(
+l,L,"waits"),A(L,h,"work"));let V=t.end===null?"…":w(t.end-t.begin);d.append(x("text",{class:"adknb-taken",x:h+5,y:e+15},
+V));let{event:T}=t;return T&&d.addEventListener("click",()=>this.view.showEvent(T)),d}paintTable(){if(!this.table.open)return;
 let t=o("tr","",...["what","name","of","begins","first piece","takes"].map(s=>o("th","",s))),e=this.bars.map(s=>o("tr","",
 ...[s.error?`${Pt[s.kind]?.[1]} ✗ ${s.error}`:Pt[s.kind]?.[1]??s.kind,s.name,s.agent,w(s.begin)||"0",s.first===null?"":
-w(s.first-s.begin),s.end===null?os(s):w(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
+w(s.first-s.begin),s.end===null?rs(s):w(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
 this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function ci(i,t,e){let s=(t-i)/e,n=10**Math.floor(
 Math.log10(s||1)),r=[1,2,5,10].map(l=>l*n).find(l=>l>=.8*s)??s,a=Math.max(r,t-i<1e3?1:100);return Array.from({length:Math.
-floor((t-i)/a)+1},(l,h)=>i+h*a)}function os(i){return i.kind==="person"?"still waits":"still at work"}function ui(i){let t=i.
-end===null?os(i):`took ${w(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${w(i.first-i.begin)}`,s=`${Pt[i.kind]?.[1]??
+floor((t-i)/a)+1},(l,h)=>i+h*a)}function rs(i){return i.kind==="person"?"still waits":"still at work"}function ui(i){let t=i.
+end===null?rs(i):`took ${w(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${w(i.first-i.begin)}`,s=`${Pt[i.kind]?.[1]??
 i.kind} ${i.name}: began at ${w(i.begin)||"0 ms"}, ${t}${e}`;return i.error?`${s}; ${i.error}`:s}S({name:"waterfall",title:"\
-Waterfall",mount:(i,t)=>new he(i,t)});var pi={user:"of this user",app:"of all",temp:"of this turn"},de=class{constructor(t,e){this.store=e.store,this.whole=void 0,
+Waterfall",mount:(i,t)=>new de(i,t)});var pi={user:"of this user",app:"of all",temp:"of this turn"},ce=class{constructor(t,e){this.store=e.store,this.whole=void 0,
 this.editing=null,this.sent=null,this.drawn=null,this.choices="",this.against=o("select","input"),this.against.setAttribute(
 "aria-label","Compare with"),this.against.addEventListener("change",()=>this.paint(this.whole)),this.against.addEventListener(
 "keydown",s=>s.stopPropagation()),this.add=p("Add a key","small",()=>this.edit("")),this.problem=o("div","problem"),this.
@@ -790,7 +792,7 @@ problem),t.append(this.head,this.rows)}get mayEdit(){return this.store.offers.in
 this.edit(null)}touch(t){t.op!=="panel"||t.name!=="refused"||t.id!==this.sent||(this.problem.textContent=t.data,t.data||
 this.edit(null))}edit(t){this.editing=t,this.sent=null,this.problem.textContent="",this.drawn=null,this.head.append(this.
 problem),t!==null&&this.paint(this.whole)}paint(t){this.whole=t;let e=[...this.store.rows.values()].filter(u=>u.changes?.
-length).slice(-100),s=[["",this.store.box?"changes since it began":"changes this turn"],...e.map(u=>[u.id,`changes by: ${U(
+length).slice(-100),s=[["",this.store.box?"changes since it began":"changes this turn"],...e.map(u=>[u.id,`changes by: ${J(
 u).slice(0,70)}`])],n=JSON.stringify(s);if(n!==this.choices){let u=this.against.value;this.choices=n,f(this.against,...s.
 map(([c,m])=>Object.assign(o("option","",m),{value:c}))),this.against.value=s.some(([c])=>c===u)?u:""}this.add.hidden=!this.
 mayEdit;let r=this.store.rows.get(this.against.value),a=r?(r.changes??[]).map(u=>({...u,value:u.new})):this.store.state,
@@ -798,7 +800,7 @@ l=JSON.stringify([a,this.editing,this.mayEdit,t]);if(l===this.drawn||this.editin
 let h=this.editing===""?this.form("",""):null;f(this.rows,h,...a.map(u=>this.row(u,!r)));let d=this.rows.querySelector("\
 input, textarea");d instanceof HTMLElement&&d.focus()}row(t,e){let{key:s,kind:n}=t,r=n==="-",a=e&&!r?this.whole?.find(m=>m.
 key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[l,h]=mi(s),d=o("span","chip",l);d.title=pi[l]??
-"of this session",d.dataset.scope=l;let u=o("span","mark",n||" ",K[n]?o("span","hidden",K[n]):null),c=o("div","key-row",
+"of this session",d.dataset.scope=l;let u=o("span","mark",n||" ",z[n]?o("span","hidden",z[n]):null),c=o("div","key-row",
 u,d,o("div","key-name",h),fi(t,a));return c.dataset.mark=n,e&&!r&&l!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
 let e=p("Edit","small",()=>this.edit(t));e.setAttribute("aria-label",`Edit ${t}`);let s=p("Delete","small",()=>this.send(
 {kind:"state",key:t,text:null}));return s.setAttribute("aria-label",`Delete ${t}`),o("div","key-buttons",e,s)}form(t,e){
@@ -811,10 +813,10 @@ wn",h=>{h.stopPropagation(),h.key==="Escape"?a():h.key==="Enter"&&!h.shiftKey&&!
 sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.send(t)}};function fi({kind:i,old:t,
 value:e},s){let n=i==="-",r=i==="~"||n?o("div","was",o("span","hidden","was "),tt(t??"")):null;return o("div","values",r,
 n?null:o("div","value",tt(s??e??"")))}function mi(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
-t+1)]}S({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:i=>i.state.length>0,mount:(i,t)=>new de(
+t+1)]}S({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:i=>i.state.length>0,mount:(i,t)=>new ce(
 i,t)});S({name:"graph",title:"Graph",asks:null,exists:i=>!!i.drawing,mount(i,t){let e=o("div","dim standing");return i.removeAttribute(
 "tabindex"),i.append(e),{paint(){t.picture.node.parentNode!==i&&e.before(t.picture.node),e.textContent=t.picture.stateTexts().
-join(" · ")}}}});var ue=class{constructor(t,e){this.store=e.store,this.calls=[],this.chosen=null,this.drawn=null,this.labels="",this.which=
+join(" · ")}}}});var pe=class{constructor(t,e){this.store=e.store,this.calls=[],this.chosen=null,this.drawn=null,this.labels="",this.which=
 o("select","input"),this.which.setAttribute("aria-label","Model call"),this.which.addEventListener("change",()=>{this.chosen=
 Number(this.which.value),this.want(),this.paint(this.calls)}),this.which.addEventListener("keydown",s=>s.stopPropagation()),
 this.body=o("div","prompt-body"),t.append(o("div","prompt-head",this.which),this.body)}touch(t){t.op!=="panel"||t.name!==
@@ -829,41 +831,41 @@ drawn&&(this.drawn=n,t.length?s?f(this.body,...this.call(s)):f(this.body,o("div"
 "No model has been asked yet.")))}call(t){let e=Object.entries(t.tokens).map(([r,a])=>`${Number(a).toLocaleString("en")}\
  ${r}`).join(", "),s=[w(t.ms),t.first_ms===null?"":`first piece after ${w(t.first_ms)}`],n=[t.model,e&&`tokens: ${e}`,...s].
 filter(Boolean).join(" · ");return[o("div","dim facts",n),t.error?o("div","problem",`✗ ${t.error}`):null,o("div","par\
-ts",...gi(t).map(vi)),bi(t)]}};function gi(i){let{same:t}=i,e=fe(i.system),s=new Map(i.system.filter(({source:d})=>d).map(
-ki)),n=i.history.slice(t.history),r=b(i.messages,"message"),a=Object.keys(i.settings??{}).length,l=i.raw?ce(i.raw):"";return[
-e&&{title:"System instruction",size:b(e.length,"character"),text:()=>e,content:()=>[o("div","sent",...i.system.flatMap(pe))],
+ts",...gi(t).map(vi)),bi(t)]}};function gi(i){let{same:t}=i,e=me(i.system),s=new Map(i.system.filter(({source:d})=>d).map(
+ki)),n=i.history.slice(t.history),r=b(i.messages,"message"),a=Object.keys(i.settings??{}).length,l=i.raw?ue(i.raw):"";return[
+e&&{title:"System instruction",size:b(e.length,"character"),text:()=>e,content:()=>[o("div","sent",...i.system.flatMap(fe))],
 open:e.length<=wi&&!t.call},s.size&&{title:"Inserted values",size:b(s.size,"value"),text:()=>[...s].map(([d,u])=>`${d}	${u}`).
 join(`
-`),content:()=>[...s].map(([d,u])=>o("div","sent",`${d} → `,...pe({text:u,source:d})))},i.tools.length&&{title:"Tools",
-size:String(i.tools.length),text:()=>ce(i.tools),content:()=>i.tools.map(yi)},a&&{title:"Settings",size:String(a),text:()=>ce(
+`),content:()=>[...s].map(([d,u])=>o("div","sent",`${d} → `,...fe({text:u,source:d})))},i.tools.length&&{title:"Tools",
+size:String(i.tools.length),text:()=>ue(i.tools),content:()=>i.tools.map(yi)},a&&{title:"Settings",size:String(a),text:()=>ue(
 i.settings),content:()=>[D(i.settings)]},n.length&&{title:"History",size:t.messages?`${i.messages-t.messages} new of ${r}`:
-r,text:()=>rs(n),content:()=>as(n)},i.answer.length&&{title:"Answer",size:xi(i.answer),text:()=>rs(i.answer),content:()=>as(
+r,text:()=>as(n),content:()=>ls(n)},i.answer.length&&{title:"Answer",size:xi(i.answer),text:()=>as(i.answer),content:()=>ls(
 i.answer),open:!0},l&&{title:"Raw response",size:b(l.length,"character"),text:()=>l,content:()=>[D(i.raw)]}].map(d=>d||null).
 flatMap(d=>d&&!t.parts.includes(d.title.toLowerCase())?[d]:[])}function bi({same:i,system:t,tools:e,settings:s}){let n={
 "system instruction":t.length,tools:e.length,settings:Object.keys(s??{}).length},r=Object.entries(n).flatMap(([a,l])=>l&&
 i.parts.includes(a)?[a]:[]);return i.messages&&r.push(`the first ${b(i.messages,"message")}`),r.length?o("div","dim same",
-`as in model call ${i.call}: ${r.join(", ")}`):null}var wi=1500,ce=i=>JSON.stringify(i,null,2),fe=i=>i.map(({text:t})=>t).
-join(""),ki=({text:i,source:t})=>[t,i],rs=i=>i.map(({role:t,text:e})=>`${t}: ${fe(e)}`).join(`
-`);function xi(i){let t=i.filter(({kind:s})=>s==="call").length,e=i.flatMap(({kind:s,text:n})=>s==="text"?fe(n):"").join(
+`as in model call ${i.call}: ${r.join(", ")}`):null}var wi=1500,ue=i=>JSON.stringify(i,null,2),me=i=>i.map(({text:t})=>t).
+join(""),ki=({text:i,source:t})=>[t,i],as=i=>i.map(({role:t,text:e})=>`${t}: ${me(e)}`).join(`
+`);function xi(i){let t=i.filter(({kind:s})=>s==="call").length,e=i.flatMap(({kind:s,text:n})=>s==="text"?me(n):"").join(
 "").length;return[t?b(t,"call"):"",e?b(e,"character"):""].filter(Boolean).join(", ")}function vi({title:i,size:t,text:e,
 content:s,open:n=!1}){let r=o("summary","",o("b","part-name",i)," ",o("span","dim",t)),a=o("details","part",r),l=()=>{if(a.
-childElementCount>1)return;let h=y("Copy",e);h.classList.add("adknb-part-copy"),h.setAttribute("aria-label",`Copy ${i.toLowerCase()}`),
-a.append(h,...s().map(d=>d??""))};return a.addEventListener("toggle",()=>a.open&&l()),n&&l(),a.open=n,a}function pe({text:i,
+childElementCount>1)return;let h=$("Copy",e);h.classList.add("adknb-part-copy"),h.setAttribute("aria-label",`Copy ${i.toLowerCase()}`),
+a.append(h,...s().map(d=>d??""))};return a.addEventListener("toggle",()=>a.open&&l()),n&&l(),a.open=n,a}function fe({text:i,
 source:t}){if(!t)return[i];let e=o("mark","put",o("span","hidden",`put in for ${t}: `),i||"(nothing)",o("span","source",
 t));return e.title=`put in for ${t}`,[e]}function yi({name:i,description:t,parameters:e}){return o("div","tool-sent",o("\
-div","call",i),o("div","dim",t),e?D(e,"parameters",!1):null)}function as(i){return i.map(({role:t,kind:e,text:s})=>{let n=o(
-"div","said",o("span","role",t),o("span","dim",e),o("div","sent",...s.flatMap(pe)));return n.dataset.kind=e,n})}S({name:"\
-prompt",title:"Prompt",asks:"prompts",refresh:["patch","status"],mount:(i,t)=>new ue(i,t)});var me=class{constructor(t,e){this.store=e.store,this.root=t,this.requested=new Set,this.nodes=new Map}opened(){for(let t of this.
+div","call",i),o("div","dim",t),e?D(e,"parameters",!1):null)}function ls(i){return i.map(({role:t,kind:e,text:s})=>{let n=o(
+"div","said",o("span","role",t),o("span","dim",e),o("div","sent",...s.flatMap(fe)));return n.dataset.kind=e,n})}S({name:"\
+prompt",title:"Prompt",asks:"prompts",refresh:["patch","status"],mount:(i,t)=>new pe(i,t)});var ge=class{constructor(t,e){this.store=e.store,this.root=t,this.requested=new Set,this.nodes=new Map}opened(){for(let t of this.
 store.artifacts.keys())this.requested.has(t)||(this.requested.add(t),this.store.send({kind:"need",what:"artifact",id:t}))}touch(t){
 t.op==="artifact"&&this.opened()}paint(){for(let t of this.store.artifacts.values()){let e=this.store.panels.get(`artifa\
 ct/${t.id}`),s=this.nodes.get(t.id);if(s&&s.drawn===e)continue;let n=this.artifact({...t,...e},!!e);s?s.node.replaceWith(
 n):this.root.append(n),this.nodes.set(t.id,{node:n,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${B(
 t.size)}`,n=o("div","artifact-head",o("b","",t.name),o("span","dim",s)),{data:r,name:a,mime:l}=t;if(r){let d=p("Download",
-"small",()=>nt(a.split("/").pop()??a,l,Si(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let h=e?this.content(
+"small",()=>nt(a.split("/").pop()??a,l,$i(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let h=e?this.content(
 t):o("div","dim","…");return o("div","artifact",n,h)}content(t){return t.image?Wt(t.image,t.alt):t.html?o("div","html",
-P(t.html)):t.page?T(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
-an be downloaded.":"Too large for a page.")}};function Si(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}S({name:"\
-artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new me(i,t)});function Rr(i,t=[]){if(i.get("html")!==void 0)return{show:n=>Oe(i,n)};let e=new at(i);for(let n of t)e.receive(n);let s=new Set;
-return ve(e.own_id,i.widget_manager),e.box&&ge(i.widget_manager),{show(n){let r=[...s].find(l=>l.isOrphan);r?.moveTo(n);
-let a=r??new It(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:H(i.widget_manager)}),e.send(
-{kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{Rr as open,S as registerPanel};
+P(t.html)):t.page?M(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
+an be downloaded.":"Too large for a page.")}};function $i(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}S({name:"\
+artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new ge(i,t)});function qr(i,t=[]){if(i.get("html")!==void 0)return{show:n=>Ee(i,n)};let e=new at(i);for(let n of t)e.receive(n);let s=new Set;
+return ye(e.own_id,i.widget_manager),e.box&&be(i.widget_manager),{show(n){let r=[...s].find(l=>l.isOrphan);r?.moveTo(n);
+let a=r??new It(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:F(i.widget_manager)}),e.send(
+{kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{qr as open,S as registerPanel};

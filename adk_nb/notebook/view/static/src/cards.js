@@ -2,6 +2,7 @@
 
 import { AlikeTable, decidedCalls, decidedSubject } from "./alike_calls.js";
 import { AnswerForm } from "./answer_form.js";
+import { highlighted } from "./chat/code.js";
 import { differenceLines } from "./difference.js";
 import { button, buttonRow, el, newId, put } from "./elements.js";
 import { argumentList, errorParts, waitParts } from "./error_cards.js";
@@ -200,7 +201,7 @@ export class Cards {
     const now = () => this.#now(card);
     const back = (/** @type {string} */ from) => () => this.leaveForm(card.id, from);
     const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
-    const [yes, no] = card.in_doubt ? ["Call again", "Do not call again…"] : ["Approve", "Reject…"];
+    const [yes, no] = card.in_doubt ? ["Call again", "Do not call again…"] : [card.action ?? "Approve", "Reject…"];
     const reject = button(no, "reject", () => show(this.reasonForm(card, now, back("reject"))));
     const approve = button(yes, "go", () => this.answer(now(), true));
     if (card.changed) {
@@ -218,7 +219,14 @@ export class Cards {
       };
       table.changed();
     }
-    const ways = [approve, card.kind === "approval" && !card.alike.length ? edit : null, reject];
+    const label = `${yes}, and allow the rest of this turn`;
+    const all = button(label, "all", () => this.answer(now(), true, { forTurn: true }));
+    const ways = [
+      approve,
+      card.kind === "approval" && !card.alike.length ? edit : null,
+      reject,
+      card.for_turn ? all : null,
+    ];
     if (card.destructive) ways.reverse();
     place.append(buttonRow(...ways, command));
   }
@@ -251,9 +259,10 @@ export class Cards {
    * @param {() => void} leave
    */
   editForm(call, now, leave) {
-    const changed = "Approve with these changes";
+    const yes = call.action ?? "Approve";
+    const changed = `${yes} with these changes`;
     const options = {
-      label: "Approve unchanged",
+      label: `${yes} unchanged`,
       changed,
       more: [button("Back", "back", leave)],
       leave,
@@ -281,12 +290,17 @@ export class Cards {
   /**
    * @param {Card} card
    * @param {boolean} confirmed
-   * @param {{args?: any, reason?: string | null}} [more]
+   * @param {{args?: any, reason?: string | null, forTurn?: boolean}} [more]
    */
-  answer(card, confirmed, { args = null, reason = null } = {}) {
+  answer(card, confirmed, { args = null, reason = null, forTurn = false } = {}) {
     const alike = card.alike.length ? (this.tables.get(card.id)?.ticked ?? [card.alike[0].key]) : undefined;
     if (card.kind === "approval" || card.kind === "doubt")
-      this.store.decide(card, confirmed ? "approve" : "reject", { args, reason, alike });
+      this.store.decide(card, confirmed ? "approve" : "reject", {
+        args,
+        reason,
+        alike,
+        ...(forTurn && { for_turn: true }),
+      });
     else
       this.store.decide(card, "answer", { value: { confirmed, ...(reason && { reason }), ...(alike && { alike }) } });
   }
@@ -477,7 +491,8 @@ function asks({ kind, tool, needs, in_doubt }) {
  * @param {number} index
  */
 function documentPart({ title, text }, index) {
-  const source = el("pre", "json source", ...(differenceLines(text) ?? [text]));
+  const colours = title.startsWith("code.py") ? highlighted(text, "python") : differenceLines(text);
+  const source = el("pre", "json source", ...(colours ?? [text]));
   source.tabIndex = 0;
   source.setAttribute("role", "group");
   source.setAttribute("aria-label", title);

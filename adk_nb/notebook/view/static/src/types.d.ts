@@ -112,6 +112,10 @@ export interface Card {
   in_doubt: boolean;
   remarks?: string[];
   documents?: { title: string; text: string }[];
+  /** The word of the button that approves. */
+  action?: string;
+  /** A yes may hold for the rest of the turn. */
+  for_turn?: boolean;
   destructive?: boolean;
   schema: Schema;
   answer_schema: Schema | null;
