@@ -4,4 +4,5 @@ import sys
 
 from adk_nb.command_line.main import main
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())

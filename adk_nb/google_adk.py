@@ -5,6 +5,7 @@ With the stand-in, `from google.adk.agents import Agent` finds adk_nb's.
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
@@ -213,6 +214,8 @@ class MissingModules:
 
 
 _GOOGLE_ADK = "google.adk"
+IN_A_CELL = "ADK_NB_IN_A_CELL"
+"""Environment variable that is set for our `adk` where a cell runs it."""
 COMMANDS = {
     "api_server": "type %serve NAME",
     "create": "begin a cell with %%agent NAME",
@@ -240,12 +243,45 @@ def stand_in_for_google_adk() -> None:
 
 def give_google_adk_back() -> None:
     """Undo `stand_in_for_google_adk`. Names that a cell has imported stay."""
+    _take_adk_off_path()
     if _FINDER not in sys.meta_path:
         return
     sys.meta_path.remove(_FINDER)
     for name in [name for name in sys.modules if f"{name}.".startswith(f"{_GOOGLE_ADK}.")]:
         del sys.modules[name]
     vars(sys.modules["google"]).pop("adk", None)
+
+
+_commands: list[Any] = []
+"""The folder with our `adk`, which goes with the process; empty: it is not on the PATH."""
+
+
+def put_adk_on_path() -> None:
+    """Let `!adk ...` in a cell run this package's commands, where google-adk is not installed."""
+    if _commands or _FINDER not in sys.meta_path or sys.platform == "emscripten":
+        return
+    if importlib.import_module("shutil").which("adk"):
+        return
+    folder = importlib.import_module("tempfile").TemporaryDirectory(prefix="adk-nb-")
+    if os.name == "nt":
+        name, lines = "adk.cmd", [f"@set {IN_A_CELL}=1", f'@"{sys.executable}" -m adk_nb adk %*']
+    else:
+        quoted = importlib.import_module("shlex").quote(sys.executable)
+        name, lines = "adk", ["#!/bin/sh", f'{IN_A_CELL}=1 exec {quoted} -m adk_nb adk "$@"']
+    command = os.path.join(folder.name, name)
+    with open(command, "w", encoding="utf-8") as file:
+        file.write("\n".join(lines) + "\n")
+    os.chmod(command, 0o700)
+    os.environ["PATH"] = os.pathsep.join(filter(None, [os.environ.get("PATH"), folder.name]))
+    _commands.append(folder)
+
+
+def _take_adk_off_path() -> None:
+    for folder in _commands:
+        path = os.environ.get("PATH", "").split(os.pathsep)
+        os.environ["PATH"] = os.pathsep.join(one for one in path if one != folder.name)
+        folder.cleanup()
+    _commands.clear()
 
 
 class _Finder:

@@ -30,7 +30,6 @@ from adk_nb.notebook.magics.extension import AdkMagics, load_ipython_extension
 from adk_nb.notebook.magics.output import Host
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.redaction import hidden
-from adk_nb.runners import Runner
 from adk_nb.yaml_agents import from_config
 
 YAML_FILE = "root_agent.yaml"
@@ -314,27 +313,65 @@ def _line_of(shell: Any, error: BaseException) -> int | None:
 def _import_agents(loaded: Loaded, path: Path) -> None:
     """Put the agents of a module, a package or a YAML file into the shell's variables."""
     variables = loaded.shell.user_ns
+    variables |= _agents_at(path)
+    if isinstance(variables.get("app"), App):
+        loaded.notebook.root = "app"
+    elif isinstance(variables.get("root_agent"), BaseAgent):
+        loaded.notebook.root = "root_agent"
+
+
+def agents_below(folder: Path) -> tuple[dict[str, App | BaseAgent], list[str]]:
+    """The agents of the folders in a folder, or of the folder itself, by its name; and what cannot be loaded, and why.
+
+    Raises:
+        InputError: There is none.
+    """
+    if not folder.is_dir():
+        raise InputError(f"there is no folder {str(folder)!r}")
+    folders = [folder] if _has_agent(folder) else [one for one in sorted(folder.iterdir()) if _has_agent(one)]
+    found, problems = dict[str, App | BaseAgent](), list[str]()
+    with silence():
+        google_adk.stand_in_for_google_adk()
+        for one in folders:
+            try:
+                names = _agents_at(one)
+                found[one.name] = next(value for value in _roots(names) if isinstance(value, App | BaseAgent))
+            except UserError as error:
+                problems.append(f"{one.name} is not served: {error}")
+    if not found:
+        raise InputError("; ".join([f"{folder} has no agent that can be served", *problems]))
+    return found, problems
+
+
+def _roots(names: Mapping[str, Any]) -> list[Any]:
+    return [names.get("app"), names.get("root_agent"), *names.values()]
+
+
+def _has_agent(folder: Path) -> bool:
+    return any((folder / name).is_file() for name in ("agent.py", YAML_FILE))
+
+
+def _agents_at(path: Path) -> dict[str, Any]:
+    """The names that a module, a package or a YAML file defines.
+
+    Raises:
+        InputError: It has no agent, or fails; the message has the file and the line.
+    """
     folder = path if path.is_dir() else path.parent
     _read_dotenv(folder)
     try:
         if path.suffix == ".py":
-            variables |= _public(_module_of(path))
-        elif path.is_file() or (path / YAML_FILE).is_file():
+            return _public(_module_of(path))
+        if path.is_file() or (path / YAML_FILE).is_file():
             agent = from_config(path)
-            variables[agent.name] = agent
-        else:
-            variables |= _package_agents(path)
+            return {agent.name: agent}
+        return _package_agents(path)
     except UserError:
         raise
     except Exception as error:
         place = _place_below(folder, error) or path.name
         cause = one_line(f"{type(error).__name__}: {error}", _MAX_CAUSE)
         raise InputError(hidden(f"{place}: {cause}")) from error
-    roots = {name: value for name, value in variables.items() if isinstance(value, BaseAgent | App | Runner)}
-    if "app" in roots and isinstance(roots["app"], App):
-        loaded.notebook.root = "app"
-    elif "root_agent" in roots:
-        loaded.notebook.root = "root_agent"
 
 
 def _module_of(path: Path) -> ModuleType:

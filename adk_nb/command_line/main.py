@@ -75,8 +75,31 @@ def parser() -> ArgumentParser:
     table.add_argument("--schema", metavar="NAME", help="a pydantic model whose fields become columns")
     table.add_argument("--out", metavar="FILE", help=".csv or .jsonl; left out: the standard output")
     _add_batch_options(table)
+    serve = _command(commands, "serve", "serve an agent over HTTP: ADK's paths, AG-UI, MCP and A2A", "serve:serve")
+    serve.add_argument("agent", nargs="?", metavar="AGENT")
+    serve.add_argument("--port", type=_port, metavar="N", help="left out: the first that is free from 8765 on")
+    serve.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="beyond 127.0.0.1 it needs TLS or a proxy"
+    )
+    serve.add_argument("--sessions", metavar="URL", help="where sessions are kept: sqlite:///FILE or postgresql://...")
+    serve.add_argument("--workers", type=_workers, default=1, metavar="N", help="processes, which share the sessions")
+    serve.add_argument("--name", metavar="HOST", help="the host name by which clients call it, as shop.example")
+    serve.add_argument("--tls-cert", metavar="FILE", help="the certificate, in PEM")
+    serve.add_argument("--tls-key", metavar="FILE", help="its key")
+    serve.add_argument(
+        "--behind-proxy", nargs="?", const="127.0.0.1", metavar="ADDRESS",
+        help="a proxy at this address (127.0.0.1) ends TLS, and its X-Forwarded headers count",
+    )  # fmt: skip
+    serve.add_argument(
+        "--grace", type=_seconds, default=10, metavar="SECONDS", help="for open requests at the end (10)"
+    )
+    serve.add_argument("--log-format", choices=("json", "text"), help="left out: text for a person, JSON lines else")
+    serve.add_argument("--log-level", choices=("debug", "info", "warning", "error"), default="info")
+    serve.add_argument("-q", "--quiet", action="store_true", help="do not say which cells were left out")
+    serve.epilog = "The token that callers send is in the variable ADK_NB_TOKEN. Probes: /livez and /readyz."
     show = _command(commands, "show", "list the agents of a source, and the cells that are left out", "checks:show")
     _add_output_options(show)
+    commands.add_parser("adk", add_help=False, help="create, run, eval, web, api_server: as google-adk takes them")
     doctor = _command(commands, "doctor", "check this installation", "checks:doctor", needs_source=False)
     _add_output_options(doctor)
     return root
@@ -90,6 +113,18 @@ def _share(typed: str) -> float:
     if not 0 <= value <= 1:
         raise ArgumentTypeError(f"{typed!r} is no score; use a number from 0 to 1")
     return value
+
+
+def _whole(noun: str, least: int, most: int) -> Callable[[str], int]:
+    def convert(typed: str) -> int:
+        if not typed.isdecimal() or not least <= int(typed) <= most:
+            raise ArgumentTypeError(f"{typed!r} is no {noun}; use a number from {least} to {most}")
+        return int(typed)
+
+    return convert
+
+
+_port, _workers, _seconds = _whole("port", 1, 65_535), _whole("count", 1, 64), _whole("time", 0, 3_600)
 
 
 def _command(commands: Any, name: str, purpose: str, function: str, *, needs_source: bool = True) -> ArgumentParser:
@@ -126,16 +161,29 @@ def _add_output_options(command: ArgumentParser) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
-    args = parser().parse_args(arguments)
+    words = sys.argv[1:] if arguments is None else [*arguments]
+    if words[:1] == ["adk"]:
+        return _told("adk", lambda: import_module("adk_nb.command_line.adk").main(words[1:]))
+    args = parser().parse_args(words)
+    return _told("adk-nb", lambda: _run(args))
+
+
+def adk() -> int:
+    """`adk`, as cells call it where google-adk is not installed."""
+    return main(["adk", *sys.argv[1:]])
+
+
+def _told(program: str, run: Callable[[], int]) -> int:
+    """The exit code of `run`, whose errors are told in a line each."""
     remember_environment()
     try:
-        return _run(args)
+        return run()
     except UserError as error:
         text = "; ".join([str(error), *getattr(error, "__notes__", ())])
-        sys.stderr.write(f"adk-nb: {hidden(' '.join(text.split()))}\n")
+        sys.stderr.write(f"{program}: {hidden(' '.join(text.split()))}\n")
         return USAGE
     except KeyboardInterrupt:
-        sys.stderr.write("adk-nb: stopped\n")
+        sys.stderr.write(f"{program}: stopped\n")
         return STOPPED
     except BrokenPipeError:  # as of `adk-nb ... | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,5 +1,7 @@
 """Access control: requests need the token, this machine's own name as host, and a body of a bounded size."""
 
+import re
+from collections.abc import Collection
 from contextlib import suppress
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode
@@ -19,6 +21,7 @@ USER = "user"
 """The owner of the sessions of protocols that know no users: whoever has the token."""
 _PAGE_SCHEMES = {"ws": "http", "wss": "https"}
 """Scheme of a WebSocket -> that of the page that opens it, in its header `Origin`."""
+_PORT = re.compile(r":\d+$")
 _COOKIE_SECONDS = 12 * 3600
 _NO_TOKEN = "no valid token; send it as the header 'Authorization: Bearer TOKEN'"
 
@@ -33,10 +36,12 @@ class Access:
         app: Gets what is let in.
         token: The secret; hidden in errors and logs from now on.
         max_body: Bytes of a request.
+        hosts: Names that requests may be for, beside those of this machine.
     """
 
-    def __init__(self, app: ASGIApp, token: str, max_body: int = MAX_BODY) -> None:
+    def __init__(self, app: ASGIApp, token: str, max_body: int = MAX_BODY, hosts: Collection[str] = ()) -> None:
         remember(token)
+        self._hosts = {name.lower() for name in hosts}
         self._app = app
         self._token = token
         self._max_body = max_body
@@ -60,7 +65,7 @@ class Access:
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """The error response to a request that is not let in; None: the request is let in."""
         scheme = str(scope.get("scheme", "http"))
-        if not gate.is_for_this_machine(headers):
+        if not (gate.is_for_this_machine(headers) or self._is_for_named(headers)):
             hosts = ", ".join(headers.getlist("host"))
             return problem(403, f"host {hosts[:80]!r} is not this machine; call http://127.0.0.1")
         if origin := gate.foreign_page(headers, _PAGE_SCHEMES.get(scheme, scheme)):
@@ -77,6 +82,10 @@ class Access:
         if gate.is_too_long(headers, self._max_body):
             return problem(413, self._too_large)
         return None
+
+    def _is_for_named(self, headers: Headers) -> bool:
+        named = [host.rpartition(":")[0] if _PORT.search(host) else host for host in headers.getlist("host")]
+        return len(named) == 1 and named[0].lower() in self._hosts
 
     def _exchange(self, scope: Scope) -> Response | None:
         """The redirect that turns the token in a page's address into a cookie; None: there is no valid token."""

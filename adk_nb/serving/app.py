@@ -1,7 +1,7 @@
 """The ASGI app that serves an agent: ADK's paths, AG-UI, A2A and MCP behind one token."""
 
 import secrets
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -43,10 +43,12 @@ def create_app(
     name: str | None = None,
     session_service: BaseSessionService | None = None,
     url: str = "http://127.0.0.1:8000",
+    hosts: Collection[str] = (),
 ) -> Starlette:
     """An ASGI app that serves an agent, for uvicorn or another server: `uvicorn.run(create_app(agent, token=...))`.
 
-    It answers requests to a loopback name alone; for other machines, put a proxy with its own access rules before it.
+    It answers requests to a loopback name alone, and to `hosts`; for other machines, put a proxy that ends TLS before
+    it, or `adk-nb serve`.
     Runs of a session wait for each other. Clients answer approvals, too: whoever has the token may approve.
 
     Args:
@@ -55,6 +57,7 @@ def create_app(
         name: The name that callers use. None: that of the app or the agent.
         session_service: Keeps the sessions of an agent or an app. None: this process's memory.
         url: The address of the server, for the agent card of A2A.
+        hosts: Names of hosts that requests may be for, as `shop.example`, beside this machine's own.
 
     Raises:
         ConfigurationError: An argument is of another kind, or the token is too short.
@@ -69,10 +72,10 @@ def create_app(
         )
     runner = agent if isinstance(agent, Runner) else new_runner(agent, session_service)
     default_name = agent.name if isinstance(agent, App | BaseAgent) else None
-    return app_of(AgentService(runner, name or default_name), token, url)
+    return app_of(AgentService(runner, name or default_name), token, url, hosts)
 
 
-def app_of(service: AgentService, token: str, url: str) -> Starlette:
+def app_of(service: AgentService, token: str, url: str, hosts: Collection[str] = ()) -> Starlette:
     """The app for a service."""
     mcp = McpTool(service)
     a2a = A2aServer(service.task_runner, f"{url}{a2a_path(service.name)}/", token=token)
@@ -89,7 +92,7 @@ def app_of(service: AgentService, token: str, url: str) -> Starlette:
     handlers: dict[Any, Any] = dict.fromkeys((HTTPException, AdkNbError, ClientDisconnect, Exception), answer_error)
     return Starlette(
         routes=[*_routes(service), *mcp.routes(), Mount(a2a_path(service.name), routes=a2a.routes)],
-        middleware=[Middleware(Access, token=token)],
+        middleware=[Middleware(Access, token=token, hosts=hosts)],
         exception_handlers=handlers,
         lifespan=lifespan,
     )

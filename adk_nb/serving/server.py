@@ -31,29 +31,32 @@ _HEADER_SECONDS = 10.0
 logger = logging.getLogger(__name__)
 
 
-def bound_socket(port: int | None) -> socket.socket:
-    """A socket on loopback.
+def bound_socket(port: int | None, host: str = HOST) -> socket.socket:
+    """A socket that listens.
 
     Args:
         port: The port; 0 for any. None: the first that is free from `PORT` on.
+        host: The address, by default loopback.
 
     Raises:
         InputError: The port cannot be used.
     """
     wanted = [port] if port is not None else [*range(PORT, PORT + _TRIES), 0]
     for candidate in wanted:
-        server = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        server = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
         # On Windows the option would share a port that somebody else listens on.
         if not hasattr(socket, "SO_EXCLUSIVEADDRUSE"):
             server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            server.bind((HOST, candidate))
+            server.bind((host, candidate))
             server.listen(128)
         except OSError as error:
             server.close()
             if candidate != wanted[-1]:
                 continue
             reason = f"port {candidate} cannot be used: {error.strerror}; leave --port out, and a free one is taken"
+            if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+                reason = f"{host!r} is no address of this machine; name one, as 127.0.0.1"
             if error.errno == errno.EADDRINUSE:
                 with suppress(OSError), socket.socket() as probe:
                     probe.bind((HOST, 0))
@@ -66,7 +69,7 @@ def bound_socket(port: int | None) -> socket.socket:
     raise AssertionError("the last port was either bound or refused")
 
 
-class _Connection(H11Protocol):
+class Connection(H11Protocol):
     """A connection of a client: one of at most `_MAX_CONNECTIONS`, which must send its requests in time."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -105,6 +108,13 @@ class _Connection(H11Protocol):
         self._deadline = self.loop.call_later(_HEADER_SECONDS, self.transport.abort)
 
 
+LIMITS: dict[str, Any] = {
+    "access_log": False, "lifespan": "on", "http": Connection, "ws": "websockets-sansio", "ws_max_size": MAX_BODY,
+    "server_header": False,
+}  # fmt: skip
+"""Settings of uvicorn that each server of this package has."""
+
+
 class Server:
     """An ASGI app on a port of this machine, until `stop` or the end of the process.
 
@@ -126,9 +136,8 @@ class Server:
         self.port: int = listening.getsockname()[1]
         self._socket = listening
         config = uvicorn.Config(
-            create(self.url), log_config=None, log_level="error", access_log=False, lifespan="on",
-            http=_Connection, ws="websockets-sansio", ws_max_size=MAX_BODY,
-            timeout_graceful_shutdown=int(_STOP_SECONDS), server_header=False, proxy_headers=False,
+            create(self.url), log_config=None, log_level="error", proxy_headers=False,
+            timeout_graceful_shutdown=int(_STOP_SECONDS), **LIMITS,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
         self._started = asyncio.Event()

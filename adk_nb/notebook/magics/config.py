@@ -94,7 +94,9 @@ class AdkNb(Configurable):
         4_000, help="Limit of characters of a {{variable}} in an instruction or a message; the rest is cut off."
     ).tag(config=True)
     google_adk = Bool(
-        False, help="Let `from google.adk... import ...` import adk_nb where google-adk is not installed."
+        False,
+        help="Let `from google.adk... import ...` import adk_nb, and `!adk ...` run it, where google-adk is not "
+        "installed.",
     ).tag(config=True)
     nest_asyncio = Bool(
         False, help="Let cells call asyncio.run(...), with nest-asyncio2. Cannot be undone until the kernel restarts."
@@ -263,6 +265,7 @@ class AdkNb(Configurable):
     def _set_google_adk(self, change: Any) -> None:
         if change.new:
             google_adk.stand_in_for_google_adk()
+            google_adk.put_adk_on_path()
         else:
             google_adk.give_google_adk_back()
 
@@ -292,6 +295,7 @@ class AdkNb(Configurable):
             os.environ[MODEL_VARIABLE] = self.model
         if self.google_adk:
             google_adk.stand_in_for_google_adk()
+            google_adk.put_adk_on_path()
         for extension in registry:
             for setting in extension.settings:
                 if (

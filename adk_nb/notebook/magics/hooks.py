@@ -172,7 +172,8 @@ def print_hints(result: Any) -> None:
     commands = (_COMMAND_IN_SCRIPT if _SCRIPT.match(cell) else _COMMAND).findall(cell)
     for command in dict.fromkeys(commands) if not shutil.which("adk") else ():
         instead = COMMANDS.get(command, "see %%agent?, %chat? and %agents")
-        sys.stderr.write(f"adk_nb: there is no `adk {command}` here; {instead}\n")
+        runs = "" if command == "deploy" else "; or type %config AdkNb.google_adk = True, and it runs"
+        sys.stderr.write(f"adk_nb: there is no `adk {command}` here; {instead}{runs}\n")
     if result.error_in_exec and (line := _hint_for(result.error_in_exec, cell)):
         sys.stderr.write(f"adk_nb: {line}\n")
 
