@@ -23,6 +23,8 @@ class Settings:
     """Show the thoughts of models with their answers."""
     interp_max_chars: int = 4_000
     """Characters of a variable's value in an instruction or a message."""
+    client_apps: frozenset[str] = frozenset()
+    """Apps whose clients may use the tools of the notebook itself; `%serve --with-notebook` sets it."""
 
 
 now = Settings()

@@ -170,7 +170,7 @@ class AgentService:
     async def _run(self, call: Call, stop: asyncio.Event, feed: asyncio.Queue[Event | None]) -> None:
         trace = Trace()
         recording = trace.active() if self._records else nullcontext()
-        metadata = {**(call.custom_metadata or {}), **({SENT_BY: call.client} if call.client else {})}
+        metadata = {**(call.custom_metadata or {}), SENT_BY: call.client or CLIENT}
         mode = StreamingMode.SSE if call.streaming else StreamingMode.NONE
         config = copy_model(call.run_config, streaming_mode=mode, custom_metadata=metadata or None)
         of_session: dict[str, Any] = {"user_id": call.user_id, "session_id": call.session_id}

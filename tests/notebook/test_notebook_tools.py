@@ -48,7 +48,7 @@ def test_the_newest_variables_come_first_with_type_shape_and_size(shell: Shell):
     assert [*listed][:4] == ["title", "count", "rates", "sales"]
     assert listed["title"] == 'str, "Sales"'
     assert listed["count"] == "int, 3"
-    assert listed["rates"].startswith("dict, 1 item, ")
+    assert listed["rates"] == "dict, 1 item"
     assert listed["sales"].startswith("pandas.DataFrame, 2 x 2, ")
 
 

@@ -7,14 +7,21 @@ from IPython.core.getipython import get_ipython
 
 from adk_nb.agents.llm_agent import LlmAgent
 from adk_nb.errors import ConfigurationError
+from adk_nb.notebook import settings
+from adk_nb.notebook.cells.session_store import client_app
 from adk_nb.notebook.extensions.notebook_tools import look, policy, values
 from adk_nb.notebook.extensions.notebook_tools.code_tool import RunCodeTool
 from adk_nb.notebook.extensions.notebook_tools.page_cells import ChangeCellTool, PageCells
 from adk_nb.notebook.extensions.notebook_tools.pages import pages
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
+from adk_nb.runtime.history import SENT_BY, history_of
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
 from adk_nb.tools.function_tool import FunctionTool
+
+_A2A = "a2a_metadata"
+"""Key of the metadata of a message that came over A2A. Source: google-adk 2.13."""
+_CLIENTS = client_app("")
 
 
 class NotebookToolset(BaseToolset):
@@ -42,13 +49,15 @@ class NotebookToolset(BaseToolset):
         self._run_code = RunCodeTool()
 
     async def get_tools(self, readonly_context: ReadonlyContext | None = None) -> list[BaseTool]:
-        """The tools that the filter accepts.
+        """The tools; none in the turn of a client of `%serve`, unless the owner said `--with-notebook`.
 
         Raises:
             ConfigurationError: This process is no notebook.
         """
         if get_ipython() is None:
             raise ConfigurationError("NotebookToolset needs a notebook, and this process is not one; leave it out here")
+        if readonly_context and _is_of_client(readonly_context):
+            return []
         return [*self._tools, *([self._run_code] if policy.now.code == "ask" else [])]
 
     def _list_variables(self, filter: str = "") -> dict[str, Any]:
@@ -91,6 +100,22 @@ class NotebookToolset(BaseToolset):
 def add_notebook(agent: LlmAgent, typed: bool) -> None:
     """`%%agent --notebook`: give an agent the tools of this notebook."""
     agent.tools = [*agent.tools, NotebookToolset()]
+
+
+def _is_of_client(context: ReadonlyContext) -> bool:
+    """True in a turn that somebody else began, also after the owner's click; who may is in the settings."""
+    session = context.session
+    if session.app_name in settings.now.client_apps:
+        return False
+    metadata = context.run_config.custom_metadata or {}
+    turns = history_of(session).turns
+    sent = turns[-1].events[0].custom_metadata or {} if turns else {}
+    return bool(
+        metadata.get(SENT_BY)
+        or sent.get(SENT_BY)
+        or _A2A in {*metadata, *sent}
+        or session.app_name.startswith(_CLIENTS)
+    )
 
 
 def _variables() -> Mapping[str, Any]:

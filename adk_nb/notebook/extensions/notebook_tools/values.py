@@ -211,8 +211,6 @@ def summary(name: str, value: object) -> str:
         facts.append(f"{length:,} {'character' if _is_a(value, str) else 'item'}{'' if length == 1 else 's'}")
         if type(value) is str and length <= _SHORT:
             facts[-1] = json.dumps(cut(value, _SHORT), ensure_ascii=False)
-        elif type(value) in _LENGTHS:
-            facts.append(size_text(sys.getsizeof(value)))
     elif type(value) in (*_PLAIN, *_TIMES):
         facts.append(cut(str(plain(value)), _SHORT))
     return ", ".join(facts)

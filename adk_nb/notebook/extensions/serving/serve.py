@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from adk_nb.concurrency.threads import IN_A_BROWSER, has_threads
 from adk_nb.errors import InputError
+from adk_nb.notebook import settings
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.extensions.serving.served_runs import NotebookRunner
 from adk_nb.notebook.extensions.serving.served_view import ServedView
@@ -36,6 +37,7 @@ SERVE = Grammar(
         "%serve planner",
         "%serve planner --port 9000",
         "%serve planner --share-sessions",
+        "%serve analyst --with-notebook",
         "%serve",
         "%serve --stop",
     ],
@@ -43,6 +45,10 @@ SERVE = Grammar(
     options=[
         Option("--port N", "the port; left out: the first that is free from 8765 on", convert=_port),
         Option("--share-sessions", "clients read, continue and delete all sessions of this notebook, as you do"),
+        Option(
+            "--with-notebook",
+            "clients reach the variables and cells of this notebook through an agent with --notebook; code asks you",
+        ),
         Option("--stop", "stop serving, and free the port"),
     ],
     twin="create_app(planner, token=...), from adk_nb.serving, for uvicorn",
@@ -120,29 +126,31 @@ def serve(host: Host, line: str, cell: str | None) -> Any:
         MissingExtraError: The packages of the extra are not installed.
     """
     args, notebook = SERVE.parse(line, cell), host.notebook
-    if args.stop and (args.agent or args.port or args.share_sessions):
+    has_options = args.port is not None or args.share_sessions or args.with_notebook
+    if args.stop and (args.agent or has_options):
         raise InputError("%serve --stop takes nothing else; type %serve --stop")
     if IN_A_BROWSER or not has_threads():
         raise InputError("%serve needs sockets, which Python in a browser has not; open this notebook in JupyterLab")
     served = _served.get(notebook)
     if args.stop:
         return _stopped(notebook)
-    if args.agent is None and args.port is None and not args.share_sessions and served and served.is_running:
+    if args.agent is None and not has_options and served and served.is_running:
         return served
     if args.agent is None:
         names = notebook.addressees
         raise InputError(f"nothing is served; type %serve {names[0] if len(names) == 1 else 'AGENT'}")
     notebook.chat(args.agent)  # all that it needs is defined
-    served = _started(host, args.agent, args.port, shares_sessions=args.share_sessions)
+    served = _started(host, args)
     notebook.variables["_serve"] = served
     if in_a_terminal():  # nothing of it is saved, and no output of this package shows a secret
         sys.stdout.write(f"token: {served.token}\n")
     return served
 
 
-def _started(host: Host, name: str, port: int | None, *, shares_sessions: bool) -> ServedAgent:
+def _started(host: Host, args: Any) -> ServedAgent:
     """Start a server in place of the last one, whose token it keeps, and whose port if that is free."""
     check_extra()
+    name, port, shares_sessions = args.agent, args.port, args.share_sessions
     apps, servers, services = map(_serving, ("app", "server", "agent_service"))
     notebook, mode = host.notebook, display_mode(host.settings.display)
     shows_runs = in_a_kernel() and mode == "widget"
@@ -153,6 +161,8 @@ def _started(host: Host, name: str, port: int | None, *, shares_sessions: bool) 
     listening = None if same_port else servers.bound_socket(port)
     if old is not None:
         old.stop()
+    settings.now.client_apps = frozenset([runner.app_name] if args.with_notebook else [])
+    if old is not None:
         listening = listening or servers.bound_socket(old.port)
     assert listening is not None
     service = services.AgentService(runner, name, runner.traces, runner.waiting(), runner.refuse_answer)
@@ -167,6 +177,7 @@ def _started(host: Host, name: str, port: int | None, *, shares_sessions: bool) 
     is_other = port is None and not same_port and server.port != servers.PORT
     note = f" ({servers.PORT} was taken)" if is_other else ""
     note += "; its clients share the sessions of this notebook" if shares_sessions else ""
+    note += "; its clients reach the variables and cells of this notebook" if args.with_notebook else ""
     served = _served[notebook] = ServedAgent(name, server, token, note, apps.paths(name))
     return served
 
@@ -181,6 +192,7 @@ def _stopped(notebook: Notebook) -> Output:
     if served is None or not served.is_running:
         raise InputError("nothing is served; type %serve AGENT")
     served.stop()
+    settings.now.client_apps = frozenset()
     return text(f"{served.name} is served no more; port {served.port} is free")
 
 
@@ -189,6 +201,7 @@ def stop_serving(host: Host) -> None:
     served = _served.pop(host.notebook, None)
     if served is not None and served.is_running:
         served.stop()
+    settings.now.client_apps = frozenset()
 
 
 def _curl(url: str, token: str) -> str:

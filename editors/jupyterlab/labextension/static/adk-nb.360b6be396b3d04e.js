@@ -63,8 +63,9 @@ del"},"--repeats":{value:!0},"--min":{value:!0},"--budget":{value:!0},"--max-con
 "--yes":{},"--no":{},"--as":{value:!0},"--failed":{}}},map:{body:"",text:!1,options:{"--over":{value:!0,names:"variable"},
 "--message":{value:!0},"--schema":{value:!0,names:"variable"},"--budget":{value:!0},"--max-concurrency":{value:!0},"--ye\
 s":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{value:!0}}},replay:{body:"",text:!1,options:{"--file":{value:!0}}},
-serve:{body:"",text:!1,options:{"--port":{value:!0},"--share-sessions":{},"--stop":{}}},key:{body:"",text:!1,options:{"-\
--from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},"--forget":{}}},export:{body:"",text:!1,options:{}}};var A=X,oe=Object.keys(A).join("|"),Ce=new RegExp(`^%%(${oe})(?![\\w.])`),re=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(\
+serve:{body:"",text:!1,options:{"--port":{value:!0},"--share-sessions":{},"--with-notebook":{},"--stop":{}}},key:{body:"",
+text:!1,options:{"--from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},"--forget":{}}},export:{body:"",
+text:!1,options:{}}};var A=X,oe=Object.keys(A).join("|"),Ce=new RegExp(`^%%(${oe})(?![\\w.])`),re=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(\
 =)[ \\t]*)?)(%%?)(${oe})(?=\\s|\\?|;|$)(\\?{0,2})`),je=3+Math.max(...Object.keys(A).map(e=>e.length)),Le=/\s--kind[\s=]+["']?(?!llm\b)\w/,
 Ie=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,Z=/^---[ \t]*$/,De=new Set(["agent","tool","variable"]);function $(e){let t=e.length-
 e.trimStart().length,n=Ce.exec(e.slice(t,t+je));if(n===null||t>0&&e[t-1]!==`
