@@ -10,10 +10,10 @@ from inline_snapshot import snapshot
 from markdown_it import MarkdownIt
 from markdown_it.ruler import Ruler
 
-from adk_nb.notebook.view.document import Table, document
+from adk_nb.notebook.view.document import Markdown, Table, document
 from adk_nb.notebook.view.plain_text import cleaned
 from adk_nb.notebook.view.writers import bundle
-from adk_nb.notebook.view.writers.elements import ATTRIBUTES, TAGS, element
+from adk_nb.notebook.view.writers.elements import ATTRIBUTES, TAGS, element, visible_text
 from adk_nb.notebook.view.writers.markdown import markdown_safe
 from adk_nb.notebook.view.writers.markdown_html import MAX_RENDERED, to_html
 from tests.support.each import each
@@ -93,6 +93,45 @@ def test_a_cell_of_a_markdown_table_shows_what_was_written(payload: str):
         " ".join(cleaned(payload).split()),
         "end",
     ]
+
+
+CODE = """```%s
+@deco
+def area(r: float):  # of <b>
+
+    return None or "a < b" + str(0x1F)
+-- "the rest
+```"""
+
+
+def pieces(language: str) -> list[str]:
+    """The pieces of the code that a saved notebook shows in colours."""
+    saved = bundle(document(Markdown(CODE % language)))["text/html"]
+    assert visible_text(saved).strip() == CODE.partition("\n")[2].removesuffix("\n```"), "colours change no letter"
+    assert "\n\n" not in saved
+    return [html.unescape(piece) for _, piece in re.findall('<span style="([^"]*)">([^<]*)</span>', saved)]
+
+
+def test_code_in_a_saved_answer_has_colours():
+    assert pieces("python") == ["@deco", "def", "area", "# of <b>", "return", "None", "or", '"a < b"', "str", "0x1F"]
+    assert '-- "the rest' in pieces("sql")
+    assert pieces("text") == pieces("") == []
+
+
+@each("payload", PAYLOADS)
+def test_code_with_colours_is_as_harmless_as_without(payload: str):
+    for language in ("python", "sql", "js", "json"):
+        coloured = to_html(f"```{language}\n{payload}\n```", in_colour=True)
+
+        assert re.sub(r'<span style="[\w\s:;.,#()-]*">|</span>', "", coloured) == to_html(f"```\n{payload}\n```")
+
+
+@pytest.mark.parametrize("text", ['"\\' * 9_999, "\"\"\" '''" * 3_000, "/*" * 9_999, "'a" * 9_999, "(a" * 9_999])
+def test_colours_take_no_longer_for_code_that_does_not_end(text: str):
+    began = time.process_time()
+    to_html(f"```js\n{text}\n```", in_colour=True)
+
+    assert time.process_time() - began < 3
 
 
 def test_the_numbers_of_a_list_have_the_room_they_take():

@@ -59,8 +59,19 @@ SAID = (
     "background: rgba(128, 128, 128, 0.1); border-radius: 4px 14px 14px 14px; margin: 0 0 18px; padding: 9px 14px 2px"
 )
 """The bubble of what an agent says."""
+_EDITOR = "color: var(--jp-mirror-editor-%s-color, %s)"
+CODE = {
+    "keyword": f"{_EDITOR % ('keyword', '#2e8b57')}; font-weight: 600",
+    "constant": _EDITOR % ("keyword", "#2e8b57"),
+    "string": _EDITOR % ("string", "#c0504d"),
+    "number": _EDITOR % ("number", "#3a8f3a"),
+    "name": _EDITOR % ("def", "#4078c8"),
+    "comment": "font-style: italic; opacity: 0.75",
+}
+"""The looks of the pieces of code: those of the page's editor, or colours for light and dark pages."""
 STYLES = frozenset(
     [CHIP, FRAME, CARD, HEAD, HEADING, BODY, PART, PART_NAME, BESIDE, LEFT, RIGHT, INSERTED, MINE, SAID]
+    + [*CODE.values()]
     + [f"text-align: {side}" for side in ("left", "center", "right")]
     + [f"padding-left: {digits}em" for digits in range(3, 10)]
 )
@@ -97,6 +108,71 @@ def code(text: str) -> Html:
     read as markdown. Source: CommonMark 0.31, "HTML blocks", end condition of kind 6.
     """
     return Html(_EMPTY_LINE.sub("&#10;", html.escape(text, quote=False)))
+
+
+_LONGEST = 20_000
+"""Letters of a block that gets colours."""
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_KEYWORDS = _words(
+    "and as assert async await begin break case catch class const continue def default del do elif else end enum "
+    "except export extends final finally fn for from func function global if impl implements import in instanceof "
+    "interface is lambda let match mut new nonlocal not of or package pass private protected pub public raise return "
+    "select static struct super switch this throw try type typeof use using var void while with yield"
+)
+_CONSTANTS = _words("False None True false nil null self true undefined")
+_SQL = _words(
+    "all alter and as asc between by case create delete desc distinct drop else end exists from full group having in "
+    "index inner insert into is join key left like limit not null offset on or order outer primary right select set "
+    "table then union unique update values view when where with"
+)
+_WITH_HASH = _words("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml")
+_PLAIN = _words("log markdown md output plain plaintext text txt") | {""}
+# What does not end, ends with the text, or soon: searched for its end at each place, it would take quadratic time.
+_PIECES = r"""
+    (?P<comment>%s)
+  | (?P<string>\"{3}.*?(?:\"{3}|\Z) | '{3}.*?(?:'{3}|\Z) | `[^`]*(?:`|\Z)
+      | "(?:[^"\\\n]|\\.){0,500}" | '(?:[^'\\\n]|\\.){0,500}' )
+  | (?P<number>\b(?:0[xX][\da-fA-F]+|\d[\d_]*(?:\.\d+)?(?:[eE][+-]?\d+)?)\b)
+  | (?P<word>@?[^\W\d][\w$]*)(?P<call>(?=[ ]?\())?
+"""
+_TOKENS = {
+    comment: re.compile(_PIECES % comment, re.DOTALL | re.VERBOSE)
+    for comment in (r"\#[^\n]*", r"--[^\n]*", r"//[^\n]*|/\*.*?(?:\*/|\Z)")
+}
+
+
+def coloured(text: str, language: str) -> Html:
+    """`text` as `code` does, in the colours of a language, which are those of `chat/code.js` in the live view."""
+    if language in _PLAIN or len(text) > _LONGEST:
+        return code(text)
+    hash_, dashes, slashes = _TOKENS.values()
+    tokens = hash_ if language in _WITH_HASH else dashes if language == "sql" else slashes
+    pieces: list[str] = []
+    end = 0
+    for found in tokens.finditer(text):
+        word = found["word"]
+        kind = found.lastgroup if word is None else _kind_of(word, language, is_called=found["call"] is not None)
+        if kind:
+            span = f"<span{_attributes({'style': CODE[kind]})}>{html.escape(found[0], quote=False)}</span>"
+            pieces += [html.escape(text[end : found.start()], quote=False), span]
+            end = found.end()
+    pieces.append(html.escape(text[end:], quote=False))
+    return Html(_EMPTY_LINE.sub("&#10;", "".join(pieces)))
+
+
+def _kind_of(word: str, language: str, *, is_called: bool) -> str:
+    if language == "json":
+        return "constant" if word in _CONSTANTS else ""
+    if word.lower() in _SQL if language == "sql" else word in _KEYWORDS:
+        return "keyword"
+    if word in _CONSTANTS:
+        return "constant"
+    return "name" if is_called or word.startswith("@") else ""
 
 
 def formula(tex: str, *, display: bool) -> Html:

@@ -244,7 +244,7 @@ def _(block: doc.Lines) -> Iterable[str]:
 
 @_parts.register
 def _(block: doc.Markdown) -> Iterable[str]:
-    return [to_html(block.source)]
+    return [to_html(block.source, in_colour=True)]
 
 
 @_parts.register

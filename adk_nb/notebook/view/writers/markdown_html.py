@@ -19,6 +19,7 @@ from adk_nb.notebook.view.writers.elements import (
     TAGS,
     Html,
     code,
+    coloured,
     element,
     escaped,
     formula,
@@ -152,15 +153,15 @@ _HEADINGS = {"h1": "h4", "h2": "h5", "h3": "h6"}
 """Headings of answers are smaller than those of the notebook."""
 
 
-def to_html(text: str) -> Html:
+def to_html(text: str, *, in_colour: bool = False) -> Html:
     """`text` as html that loads nothing: raw html is text, links go to http, https and mailto only, and TeX that
-    `mathematics` allows is drawn by the page.
+    `mathematics` allows is drawn by the page. `in_colour`: blocks of code have colours.
     """
     text = cleaned(text)
     if len(text) > MAX_RENDERED or text.count("[") > _MAX_BRACKETS:
         # A hostile or endless answer must not block the kernel.
         return element("pre", code(text))
-    return Html(_MARKDOWN.render(text).strip())
+    return Html(_MARKDOWN.render(text, {"in_colour": in_colour}).strip())
 
 
 def blocks_of(text: str) -> list[tuple[str, int]]:
@@ -186,8 +187,11 @@ class _Renderer(RendererHTML):
         return element("pre", element("code", code(tokens[idx].content))) + "\n"
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Fenced code; its language is dropped."""
-        return self.code_block(tokens, idx, options, env)
+        """Fenced code, in the colours of its language if that is wanted; a live view has its own."""
+        if not env["in_colour"]:
+            return self.code_block(tokens, idx, options, env)
+        language = tokens[idx].info.strip().partition(" ")[0].lower()
+        return element("pre", element("code", coloured(tokens[idx].content, language))) + "\n"
 
     def html_block(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         """Raw html as text."""
