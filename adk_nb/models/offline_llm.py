@@ -198,6 +198,10 @@ _QUOTED = "<<<BEGIN_QUOTED_AGENT_CONTENT>>>"
 """Marks a description of another agent's events."""
 
 
+_STREAM_SECONDS = 0.25
+"""The most that all pauses of an answer take."""
+
+
 class OfflineLlm(BaseLlm):
     """A small deterministic stand-in that really calls tools: for readers without a key, and for tutorials.
 
@@ -214,7 +218,7 @@ class OfflineLlm(BaseLlm):
 
     model: str = NAME
     pace_seconds: float = Field(default=0.02, ge=0, allow_inf_nan=False)
-    """Pause between two streamed words, in seconds, so that a reader sees a stream."""
+    """Pause between two streamed words, in seconds, so that a reader sees a stream; shorter in a long answer."""
 
     @classmethod
     def supported_models(cls) -> list[str]:
@@ -239,10 +243,12 @@ class OfflineLlm(BaseLlm):
         answer = _answer(llm_request)
         if isinstance(answer, str):
             parts = [types.Part(text=answer)]
-            for piece in re.findall(r"\S+\s*|\s+", answer) if stream else ():
+            pieces: list[str] = re.findall(r"\S+\s*|\s+", answer) if stream else []
+            pause = min(self.pace_seconds, _STREAM_SECONDS / max(1, len(pieces)))
+            for piece in pieces:
                 content = types.Content(role="model", parts=[types.Part(text=piece)])
                 yield LlmResponse(content=content, partial=True, model_version=NAME)
-                await asyncio.sleep(self.pace_seconds)
+                await asyncio.sleep(pause)
         else:
             parts = [types.Part(function_call=types.FunctionCall(name=name, args=args)) for name, args in answer]
         content = types.Content(role="model", parts=parts)

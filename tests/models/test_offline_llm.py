@@ -429,7 +429,7 @@ def test_streamed_words_add_up_to_the_whole_answer():
     assert (whole.partial, whole.model_version, whole.turn_complete) == (None, "offline", True)
 
 
-def test_it_paces_its_words_only_when_it_streams(monkeypatch: pytest.MonkeyPatch):
+def test_it_paces_its_words_only_when_it_streams_and_nobody_waits_long(monkeypatch: pytest.MonkeyPatch):
     waited: list[float] = []
 
     async def sleep(seconds: float) -> None:
@@ -437,14 +437,15 @@ def test_it_paces_its_words_only_when_it_streams(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(asyncio, "sleep", sleep)
 
-    async def ask(stream: bool) -> None:
-        async for _ in OfflineLlm().generate_content_async(asking("Population of Italy"), stream):
+    async def ask(message: str, stream: bool) -> float:
+        waited.clear()
+        async for _ in OfflineLlm().generate_content_async(asking(message), stream):
             pass
+        return sum(waited)
 
-    asyncio.run(ask(False))
-    assert waited == []
-    asyncio.run(ask(True))
-    assert set(waited) == {0.02}
+    assert asyncio.run(ask("Population of Italy", False)) == 0
+    assert 0 < asyncio.run(ask("Population of Italy", True)) < 0.3
+    assert 0 < asyncio.run(ask("Hello!", True)) < 0.3 and len(waited) > 30
 
 
 def test_it_says_what_it_is():
