@@ -859,12 +859,14 @@ def test_the_python_twins_do_the_same(tmp_path: Path) -> None:
 
 
 class Counting(SqliteSessionService):
-    """Counts how often a session is read."""
+    """Notes which sessions are read."""
 
-    reads = 0
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.reads: list[str] = []
 
     async def get_session(self, **kwargs: Any) -> Any:
-        self.reads += 1
+        self.reads.append(kwargs["session_id"])
         return await super().get_session(**kwargs)
 
 
@@ -872,19 +874,35 @@ def test_a_turn_reads_nothing_back_that_the_last_one_has_left(tmp_path: Path) ->
     service = Counting(tmp_path / "nb.db")
     chat = Chat(LlmAgent(name="guide", model=ScriptedLlm("One.", "Two.", "Three.")), session_service=service)
     chat.ask("First")
-    earlier_reads = service.reads
+    service.reads.clear()
 
     chat.ask("Second")
     own_events = chat.events
     chat.ask("Third")
 
-    assert service.reads == earlier_reads
+    assert service.reads == []
     assert [event.text for event in own_events] == ["First", "One.", "Second", "Two."]
     other_chat = Chat(
         LlmAgent(name="guide", model=ScriptedLlm("Four.")), session_service=SqliteSessionService(tmp_path / "nb.db")
     )
     other_chat.ask("Elsewhere")
     assert chat.events[-1].text == "Four."
+
+
+def test_a_line_and_the_list_of_sessions_read_each_session_once(shell: Shell, tmp_path: Path) -> None:
+    shell.names["model"] = ScriptedLlm("One.", "Two.", "Three.", "Four.")
+    shell.cell("%%agent lone -m model\nSpeak.")
+    shell.cell("%%agent poet -m model\nSpeak.")
+    shell.cell("%%agent team --kind sequential\npoet")
+    shell.ip.adk_nb.sessions.service = service = Counting(tmp_path / "nb.db")
+    for line in ("%chat lone Hi", "%chat team Hi", "%chat poet Hi"):
+        shell.cell(line)
+
+    service.reads.clear()
+    shell.cell("%chat poet And now?")
+    assert len(service.reads) == len(set(service.reads)), "where a member speaks is looked up once"
+    service.reads.clear()
+    assert "team" in str(shell.cell("%session")) and sorted(service.reads) == ["main", "team"]
 
 
 def test_what_is_done_to_a_chats_state_as_it_was_read_does_not_reach_the_session(tmp_path: Path) -> None:

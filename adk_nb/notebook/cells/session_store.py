@@ -175,7 +175,7 @@ class SessionStore:
 
     def speakers(self, name: str) -> set[str]:
         """The agents that were asked in a session; none if there is no such session."""
-        return addressed_in(self.events_if_any(name)) - {"user", NOTEBOOK}
+        return speakers_in(self.events_if_any(name))
 
     def spoken(self, agent: str, name: str) -> None:
         """Let an agent go on in a session, which becomes the current one."""
@@ -438,6 +438,11 @@ def _check_path(path: Path, address: str) -> None:
     for place in (path.parent, path):
         if place.exists() and not os.access(place, os.W_OK):
             raise InputError(f"{place} is read-only; allow writing to it, or give another path")
+
+
+def speakers_in(events: Sequence[Event]) -> set[str]:
+    """The agents that were asked in a session with these events."""
+    return addressed_in(events) - {"user", NOTEBOOK}
 
 
 def count_events(events: Sequence[Event]) -> int:

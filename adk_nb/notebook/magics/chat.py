@@ -209,13 +209,26 @@ class _Line:
         )
         if self.fresh and notebook.has_own_sessions(name):
             raise InputError(f"%chat --new: {name} stores its own sessions; use -s and a new name instead")
-        chat = notebook.chat(name, session, show=self.show, fresh=self.fresh)
-        notebook.last_asked = name
-        if self.session is None and not notebook.has_own_sessions(name):
-            notebook.sessions.spoken(notebook.speaker_of(name), session or notebook.session_of(name))
+        chat = self._chat(name, session)
         if name in notebook.agent_names:
             turn_runner(chat).conversation.sticky = args.agent is None
         return chat, text.strip(), options
+
+    def _chat(self, name: str, session: str | None) -> Chat:
+        """The chat with an agent; a line that names no session makes the agent go on in its one."""
+        notebook = self.notebook
+        notebook.agent_now(name)  # raises if it cannot be asked, before a session is read
+        has_own_sessions = notebook.has_own_sessions(name)
+        speaker = (
+            "" if has_own_sessions else notebook.speaker_of(name)
+        )  # once: it reads sessions for a member of a team
+        if speaker and session is None and not self.fresh:
+            session = notebook.sessions.of_agent(speaker)
+        chat = notebook.chat(name, session, show=self.show, fresh=self.fresh)
+        notebook.last_asked = name
+        if self.session is None and not has_own_sessions:
+            notebook.sessions.spoken(speaker, session or notebook.session_of(name))
+        return chat
 
     def announce_session(self) -> None:
         """Print that a session is new, as its name may be misspelt."""

@@ -6,7 +6,7 @@ from typing import Any
 from adk_nb.errors import AgentNotFoundError, InputError, PendingError, closest
 from adk_nb.notebook.cells.definitions import agent_of_run
 from adk_nb.notebook.cells.notebook import Notebook
-from adk_nb.notebook.cells.session_store import events_label, name_of
+from adk_nb.notebook.cells.session_store import events_label, name_of, speakers_in
 from adk_nb.notebook.chat.chat import turn_runner
 from adk_nb.notebook.chat.conversation import edited_notice, short_interrupted_notice
 from adk_nb.notebook.chat.past import Rewound, event_at, is_number, oldest_to_undo
@@ -143,9 +143,10 @@ def resumed_note(notebook: Notebook) -> list[str]:
     if not store.address:
         return []
     newest = store.names[: -_MOST_CONTINUED - 1 : -1]
-    names = [store.current, *(name for name in newest if name != store.current and name in store.speakers(name))]
+    names = dict.fromkeys([store.current, *newest])
     stored = [session for name in names if (session := store.find(name)) and session.events]
-    return [f"session {name_of(session)!r} continues: {', '.join(_facts(notebook, session))}" for session in stored]
+    known = [each for each in stored if (name := name_of(each)) == store.current or name in speakers_in(each.events)]
+    return [f"session {name_of(session)!r} continues: {', '.join(_facts(notebook, session))}" for session in known]
 
 
 def _facts(notebook: Notebook, session: Session | None) -> list[str]:
@@ -177,15 +178,17 @@ def _list(notebook: Notebook, args: Any) -> Output:
     store = notebook.sessions
     new = {store.current, *store.opened}.difference(store.names)
     names = [*sorted(new), *store.names[::-1]]
-    if names == [store.current] and not store.events():
+    sessions = {name: None if name in new else store.find(name) for name in names}
+    events = {name: session.events if session else [] for name, session in sessions.items()}
+    if names == [store.current] and not events[store.current]:
         return text(f"session {store.current!r} is the current one: {_EMPTY}; type %chat")
-    agents = {name: sorted(store.speakers(name)) for name in names}
+    agents = {name: sorted(speakers_in(events[name])) for name in names}
     firsts = [next(iter(agents[name]), "") for name in names]
     names.sort(key=lambda name: firsts.index(next(iter(agents[name]), "")))  # by agent, the one asked last first
     in_use = set(map(notebook.session_of, notebook.root_names))
     rows: list[list[str]] = []
     for name in names:
-        count, *open_ = _facts(notebook, None if name in new else store.find(name))
+        count, *open_ = _facts(notebook, sessions[name])
         mark = "current" if name == store.current else "in use" if name in in_use else ""
         rows.append([name, ", ".join(agents[name]), mark, count.split()[0], ", ".join(open_)])
     return table("sessions", ["session", "agent", "", "events", "open"], rows, optional=("agent", "open"))
