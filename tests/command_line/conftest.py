@@ -34,11 +34,15 @@ class Ran:
 
 
 @pytest.fixture(autouse=True)
-def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    variables = dict(os.environ)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "ipython"))
     monkeypatch.setenv(MODEL_VARIABLE, "offline")
     monkeypatch.delenv("ADK_NB_DISPLAY", raising=False)
+    yield
+    for name in os.environ.keys() - variables:  # what .env files brought
+        del os.environ[name]
 
 
 @pytest.fixture

@@ -176,6 +176,14 @@ def test_a_secret_in_the_error_of_a_cell_is_hidden(adk_nb: Cli, notebook: Write,
     assert ran.code == 2 and "refused: [secret]" in ran.err
 
 
+def test_a_key_that_the_env_file_of_a_folder_brings_is_hidden_too(adk_nb: Cli, tmp_path: Path):
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / ".env").write_text("SHOP_API_KEY='k3y-of-the-folder-42'\n")
+    (tmp_path / "shop" / "agent.py").write_text("import os\nraise ValueError(os.environ['SHOP_API_KEY'])\n")
+    ran = adk_nb("show", "shop")
+    assert ran.code == 2 and ran.err == "adk-nb: agent.py, line 2: ValueError: [secret]\n"
+
+
 def test_doctor_and_show_are_for_programs_too(adk_nb: Cli, notebook: Write):
     assert {row["topic"] for row in adk_nb("doctor", "--json").json} >= {"model", "key", "event loop", "extras"}
     shown = adk_nb("show", notebook(LOAD, PAY, CLERK), "--json").json
