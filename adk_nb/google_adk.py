@@ -216,6 +216,8 @@ class MissingModules:
 _GOOGLE_ADK = "google.adk"
 IN_A_CELL = "ADK_NB_IN_A_CELL"
 """Environment variable that is set for our `adk` where a cell runs it."""
+UNWATCHED = "unwatched"
+"""Its value where nobody can stop the cell."""
 COMMANDS = {
     "api_server": "type %serve NAME",
     "create": "begin a cell with %%agent NAME",
@@ -256,18 +258,22 @@ _commands: list[Any] = []
 """The folder with our `adk`, which goes with the process; empty: it is not on the PATH."""
 
 
-def put_adk_on_path() -> None:
-    """Let `!adk ...` in a cell run this package's commands, where google-adk is not installed."""
+def put_adk_on_path(*, is_watched: bool) -> None:
+    """Let `!adk ...` in a cell run this package's commands, where google-adk is not installed.
+
+    `is_watched`: somebody is there who can stop a cell.
+    """
     if _commands or _FINDER not in sys.meta_path or sys.platform == "emscripten":
         return
     if importlib.import_module("shutil").which("adk"):
         return
+    place = "watched" if is_watched else UNWATCHED
     folder = importlib.import_module("tempfile").TemporaryDirectory(prefix="adk-nb-")
     if os.name == "nt":
-        name, lines = "adk.cmd", [f"@set {IN_A_CELL}=1", f'@"{sys.executable}" -m adk_nb adk %*']
+        name, lines = "adk.cmd", [f"@set {IN_A_CELL}={place}", f'@"{sys.executable}" -m adk_nb adk %*']
     else:
         quoted = importlib.import_module("shlex").quote(sys.executable)
-        name, lines = "adk", ["#!/bin/sh", f'{IN_A_CELL}=1 exec {quoted} -m adk_nb adk "$@"']
+        name, lines = "adk", ["#!/bin/sh", f'{IN_A_CELL}={place} exec {quoted} -m adk_nb adk "$@"']
     command = os.path.join(folder.name, name)
     with open(command, "w", encoding="utf-8") as file:
         file.write("\n".join(lines) + "\n")

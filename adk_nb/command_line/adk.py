@@ -80,7 +80,7 @@ def _refuse(args: Namespace) -> int:
 def _add_create(command: ArgumentParser) -> None:
     command.add_argument("app_name")
     for option in ("--model", "--api_key", "--project", "--region"):
-        command.add_argument(option)
+        command.add_argument(option, nargs="?")  # `--api_key $GOOGLE_API_KEY` without a key
     command.add_argument("--type", type=str.lower, choices=("code", "config"), default="code")
 
 

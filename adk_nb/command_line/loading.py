@@ -29,7 +29,7 @@ from adk_nb.notebook.magics.config import FILE_PREFIX
 from adk_nb.notebook.magics.extension import AdkMagics, load_ipython_extension
 from adk_nb.notebook.magics.output import Host
 from adk_nb.notebook.view.plain_text import one_line
-from adk_nb.redaction import hidden, remember_environment
+from adk_nb.redaction import hidden
 from adk_nb.yaml_agents import from_config
 
 YAML_FILE = "root_agent.yaml"
@@ -433,7 +433,6 @@ def _read_dotenv(folder: Path) -> None:
         name, equals, value = line.strip().removeprefix("export ").partition("=")
         if equals and name.strip().isidentifier():
             os.environ.setdefault(name.strip(), _unquoted(value.strip()))
-    remember_environment()
 
 
 def _unquoted(value: str) -> str:

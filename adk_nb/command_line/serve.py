@@ -16,7 +16,7 @@ from adk_nb.apps.app import App
 from adk_nb.command_line.exits import DONE, FAILED
 from adk_nb.command_line.loading import Loaded, agents_below, load
 from adk_nb.errors import InputError
-from adk_nb.google_adk import IN_A_CELL
+from adk_nb.google_adk import IN_A_CELL, UNWATCHED
 from adk_nb.lazy import require
 from adk_nb.models.default_model import MODEL_VARIABLE
 from adk_nb.models.http_address import is_loopback
@@ -116,9 +116,12 @@ def serve_folder(args: Namespace) -> int:
         sys.stderr.write(f"adk: {line}\n")
     has_page = require("adk_nb.serving.adk_debug", package=_EXTRA).ui_folder() is not None
     page = f"{url}/dev-ui/" if has_page else f"{url}/list-apps"
-    sys.stderr.write(f"{', '.join(agents)} served at {url}, until Ctrl-C\n")
+    sys.stderr.write(f"{', '.join(agents)}: at {url}, until Ctrl-C\n")
     if not has_page:
         sys.stderr.write("Google's dev UI comes with google-adk; a chat box in a notebook is %chat NAME\n")
+    if os.environ.get(IN_A_CELL) == UNWATCHED:
+        sys.stderr.write("it is not kept running, as nobody is there to stop this cell\n")
+        return DONE
     signal.signal(signal.SIGTERM, _end)
     with _handed_over(given, token, page) as line, suppress(SystemExit):
         sys.stderr.write(f"{line}\n")

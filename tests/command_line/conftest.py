@@ -4,6 +4,7 @@ import atexit
 import io
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -112,3 +113,10 @@ def process(*arguments: str, typed: str = "", **environment: str) -> Ran:
         command, input=typed, capture_output=True, text=True, timeout=120, env={**os.environ, **environment}
     )
     return Ran(done.returncode, done.stdout, done.stderr)
+
+
+def free_port() -> int:
+    """A port of this machine that nobody uses now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]

@@ -6,15 +6,14 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
-from socket import socket
 from typing import Any
 
 import httpx2
 import pytest
 
-from tests.command_line.conftest import Ran
+from tests.command_line.conftest import Ran, free_port
 from tests.support.polling import eventually
 
 Cli = Callable[..., Ran]
@@ -68,7 +67,8 @@ def test_a_created_agent_runs_and_its_key_is_for_its_owner_alone(adk_nb: Cli):
     assert ran.code == 0 and ran.out.startswith("[root_agent]: ")
     again = adk_nb("adk", "create", "sample-agent")
     assert again.code == 2 and "is there already" in again.err
-    assert adk_nb("adk", "create", "written", "--type", "config", "--model", "offline").code == 0
+    keyless = adk_nb("adk", "create", "written", "--type", "config", "--model", "offline", "--api_key")
+    assert keyless.code == 0 and Path("written/.env").read_text() == ""
     assert adk_nb("adk", "run", "written", "Hello").code == 0
 
 
@@ -116,11 +116,18 @@ def test_what_is_wrong_is_a_line(adk_nb: Cli, folder: Path):
         assert problem in ran.err and ran.err.count("\n") == 1, ran.err
 
 
+def test_in_a_notebook_that_nobody_watches_web_tells_what_it_would_serve_and_ends(
+    adk_nb: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("ADK_NB_IN_A_CELL", "unwatched")
+    port = str(free_port())
+    ran = adk_nb("adk", "web", "--port", port, "--url_prefix", "/proxy", "--log_level", "DEBUG")
+    assert ran.code == 0 and f"shop: at http://127.0.0.1:{port}" in ran.err and "nobody is there" in ran.err
+
+
 @contextmanager
 def served(*arguments: str, **environment: str) -> Iterator[tuple[httpx2.Client, Path]]:
-    with closing(socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     log = Path("server.log").absolute()
     command = [sys.executable, "-m", "adk_nb", "adk", *arguments, "--port", str(port)]
     with (

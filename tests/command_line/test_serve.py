@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.command_line.conftest import Ran
+from tests.command_line.conftest import Ran, free_port
 from tests.command_line.test_run import CLERK, LOAD, PAY
 from tests.models.live_server import certificate_folder, client_tls
 from tests.sessions.conftest import postgres as postgres
@@ -56,9 +56,7 @@ class Serving:
 
 @contextmanager
 def serving(*arguments: str, scheme: str = "http", verify: Any = True, **environment: str) -> Iterator[Serving]:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     log = Path("server.log").absolute()
     command = [sys.executable, "-m", "adk_nb", "serve", *arguments, "--port", str(port)]
     variables = {**os.environ, "ADK_NB_TOKEN": TOKEN, **environment}

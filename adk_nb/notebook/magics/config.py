@@ -19,6 +19,7 @@ from adk_nb.errors import UserError, closest
 from adk_nb.lazy import late, require
 from adk_nb.models.default_model import MODEL_VARIABLE, find_default_model
 from adk_nb.notebook import settings
+from adk_nb.notebook.place import can_ask
 from adk_nb.notebook.registry import Extension, Setting, registry
 
 FILE_PREFIX = "sqlite:///"
@@ -265,7 +266,7 @@ class AdkNb(Configurable):
     def _set_google_adk(self, change: Any) -> None:
         if change.new:
             google_adk.stand_in_for_google_adk()
-            google_adk.put_adk_on_path()
+            google_adk.put_adk_on_path(is_watched=can_ask())
         else:
             google_adk.give_google_adk_back()
 
@@ -295,7 +296,7 @@ class AdkNb(Configurable):
             os.environ[MODEL_VARIABLE] = self.model
         if self.google_adk:
             google_adk.stand_in_for_google_adk()
-            google_adk.put_adk_on_path()
+            google_adk.put_adk_on_path(is_watched=can_ask())
         for extension in registry:
             for setting in extension.settings:
                 if (
