@@ -16,10 +16,10 @@ toJSON=="function"&&!t.collaborative?t:null}function st(i,t){for(let e of I(i)?.
 let{path:e,sessionContext:s}=i.context,n=t.flatMap(({id:r,outputs:a=[]})=>a.flatMap((l,h)=>Y(l)==="page"?[[r,h,l.data[O]?.
 model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,JSON.stringify({kernel:s.session?.kernel?.id,views:n}))}catch{}}function xe(i,t,e,s){
 let{path:n,sessionContext:r}=i.context;try{let{kernel:a,views:l}=JSON.parse(localStorage.getItem(`adk_nb:${n}`)??"{}");return a===
-r.session?.kernel?.id&&l.some(h=>`${h}`==`${[e,s,t]}`)}catch{return!1}}function F(i){let t=I(i),e=Symbol.for("adk_nb.kep\
+r.session?.kernel?.id&&l.some(h=>`${h}`==`${[e,s,t]}`)}catch{return!1}}function H(i){let t=I(i),e=Symbol.for("adk_nb.kep\
 t_out");if(!t||t[e])return!!t;t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();us(i,n.cells);let r=n.cells.
 map(a=>a.outputs?{...a,outputs:a.outputs.map(hs)}:a);return{...n,metadata:ds(n.metadata),cells:r}},!0}function ve(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
-r]);return e}async function ye(i,t){let e=I(t);if(!e)return;F(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
+r]);return e}async function ye(i,t){let e=I(t);if(!e)return;H(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
 adk_nb?.view===i,r=(a,l,h)=>n(a)||!Y(a)&&xe(t,i,l,h);for(let[a,l]of ve(e,r)){let{adk_nb:h,...d}=a.get(l).metadata,u=n(a.
 get(l))?"run":"page",c={version_major:2,version_minor:0,model_id:i},m={...a.get(l).data,[O]:c};u==="run"&&!a.trusted&&(m["\
 text/html"]=`${m["text/html"]??""}${Dt}`),a.set(l,{...a.get(l).toJSON(),data:m,metadata:{...d,[O]:{adk_nb:u}}})}e.dirty=
@@ -37,7 +37,7 @@ null&&t!=="").map(t=>t??"");function o(i,t,...e){let s=document.createElement(i)
 length&&(s.className=n.map(r=>`adknb-${r}`).join(" ")),s.append(...Se(e)),s}function p(i,t,e){let s=o("button",`button ${t}`,
 i);return s.type="button",s.addEventListener("click",e),s}function E(...i){return o("fieldset","buttons",...i)}function f(i,...t){
 return i.replaceChildren(...Se(t)),i}function x(i,t,e=""){let s=document.createElementNS("http://www.w3.org/2000/svg",i);
-for(let[n,r]of Object.entries(t))s.setAttribute(n,String(r));return s.textContent=e,s}function Ft(...i){let t=o("div","",
+for(let[n,r]of Object.entries(t))s.setAttribute(n,String(r));return s.textContent=e,s}function Ht(...i){let t=o("div","",
 ...i),e=o("div","clip",t),s=p("Show all","small show-all",()=>{n=!n,r(),n||e.scrollIntoView({block:"nearest"})}),n=!1,r=()=>{
 let a=t.offsetHeight>480;e.toggleAttribute("data-cut",a&&!n),s.hidden=!a,s.textContent=n?"Show less":"Show all",s.setAttribute(
 "aria-expanded",String(n))};return s.hidden=!0,s.addEventListener("keydown",a=>a.stopPropagation()),new ResizeObserver(r).
@@ -52,9 +52,9 @@ toUpperCase();if(fs.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("hr
 "style")==="text-align: right";for(let{name:h}of[...n.attributes])["start","title","align",...e].includes(h)||n.removeAttribute(
 h);l&&n.classList.add("adknb-number"),a&&ms.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
 lank"),n.setAttribute("rel","noopener noreferrer nofollow")),t.has(r)||n.replaceWith(...n.childNodes)}for(let n of s.content.
-querySelectorAll("table")){let r=o("div","wide");n.replaceWith(r),r.append(n)}return s.content}var Ht=i=>i.html!==null&&
+querySelectorAll("table")){let r=o("div","wide");n.replaceWith(r),r.append(n)}return s.content}var Ft=i=>i.html!==null&&
 i.html!==void 0;function W(i,t){let e=o("div","html",P(i));return X(e,t),e}function X(i,t){/\\[([]/.test(i.textContent)&&
-(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var H=class{constructor(t){this.manager=t,this.length=0,this.
+(t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var F=class{constructor(t){this.manager=t,this.length=0,this.
 tail=o("div","html"),this.caret=o("span","caret","▌"),this.complete=o("div","html"),this.node=o("div","growing",this.complete,
 this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement("div");n.append(P(t.slice(
 this.length))),this.complete.append(...n.childNodes),X(this.complete,this.manager),this.length=t.length}f(this.tail,P(e)),
@@ -63,7 +63,7 @@ pre > code");)s=s.lastElementChild;s.append(this.caret)}};function M(i,t="Search
 return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.title=t,e.srcdoc=i,e}function Wt(i,t){
 if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=t??"",e}function C(i){return i?.length?
 o("div","looked-at",...i.map(bs)):null}function bs({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:l}){return i===
-"image"?Wt(t,e):i==="table"?o("div","html",P(s),n?o("div","dim",n):null):i==="page"?M(r,a):o("div","dim",l)}function Ee(i,t){F(i.widget_manager);let e=o("div","root page-of-parts",Oe(i.get("html")));e.classList.add("jp-RenderedH\
+"image"?Wt(t,e):i==="table"?o("div","html",P(s),n?o("div","dim",n):null):i==="page"?M(r,a):o("div","dim",l)}function Ee(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Oe(i.get("html")));e.classList.add("jp-RenderedH\
 TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))ws(s);return t.append(e),()=>e.remove()}function ws(i){
 let[t,e]=i.children;if(!e)return;let s=$("Copy",()=>ks(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
 `Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function ks(i){let t=[...i.querySelectorAll("tbody tr")];return t.
@@ -178,24 +178,26 @@ tarea","input");return e.value=t?y(JSON.stringify(i,null,2)):"",e.rows=Math.min(
 "string"&&(e.includes(`
 `)||e.length>60)?o("textarea","input"):o("input","input"),r=t.format==="password";return n instanceof HTMLInputElement&&
 Object.assign(n,{type:r?"password":"text",spellcheck:!1}),n.autocomplete=r?"new-password":"off",i!=="string"&&(n.inputMode=
-i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n}var Re=i=>i instanceof HTMLInputElement&&i.type==="che\
-ckbox"?i.checked:i.value;function pt(i,t,e,s,{depth:n=0,within:r="",needed:a}={}){let l=j(t,s),h=e[i]??{};if(l.properties&&
-n<As&&ut(h))return Ns(i,l,h,s,n,r);let d=Object.hasOwn(e,i),u=ct(l,e[i]),{node:c,read:m}=Os(u,l,e[i],d),v=Re(c);c.id=g();
-let A=n===0&&!Ms(s,i),L=s["x-titles"]?l.title:null,V=L?"":` ${js(l,u,d,a,A)}`,T=o("label","field-name",L??(A?Me(i):y(i)));
-T.append(o("span","dim",V)),T.htmlFor=c.id;let k=o("div","problem");k.id=`${c.id}-problem`,k.setAttribute("role","alert"),
-c.setAttribute("aria-describedby",k.id),a&&u!=="boolean"&&c.setAttribute("aria-required","true");let Rt=()=>{let _=Re(c)===
-v?{skip:!0}:m();return k.textContent=_.error?y(`${r}${i}: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),
-_.error?{..._,node:c}:_};return{name:i,title:L,box:o("div","field",T,c,qe(l),k),node:c,check:Rt}}var Ms=({properties:i,additionalProperties:t},e)=>!i||
-!!t||Object.hasOwn(i,e),qe=i=>i.description?o("div","dim",y(i.description)):null;function js(i,t,e,s,n){let r={json:"JSO\
-N",enum:"one of"}[t]??t,a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&dt(i)!==void 0?a.push(`default ${rt(
-i.default)}`):s===!1&&a.push("optional"),a.filter(Boolean).join(", ")}function Ut(i,t,e,s=0,n=""){let r=i.properties??{},
-a=[...new Set([...Object.keys(r),...Object.keys(t)])],l=h=>Object.hasOwn(r,h)?(i.required??[]).includes(h):void 0;return a.
-map(h=>pt(h,r[h]??{},t,e,{depth:s,within:n,needed:l(h)}))}function Ns(i,t,e,s,n,r){let a=Ut(t,e,s,n+1,`${r}${i}.`),l=o("\
-fieldset","group",o("legend","field-name",y(i)),qe(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,
-...m.check()})),u=d.find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:v})=>[m,v]);return c.
-length?{value:{...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:l,node:a[0]?.node,check:h}}function Gt(i,t,e){
-return Z(t,e)?[]:!ut(t)||!ut(e)?[o("div","",o("b","",y(i)),` ${rt(t)} → ${rt(e)}`)]:[...new Set([...Object.keys(t),...Object.
-keys(e)])].flatMap(n=>Gt(`${i}.${n}`,t[n],e[n]))}function De(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
+i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n instanceof HTMLTextAreaElement&&(n.rows=Math.min(16,Math.
+max(2,n.value.split(`
+`).length+1))),n}var Re=i=>i instanceof HTMLInputElement&&i.type==="checkbox"?i.checked:i.value;function pt(i,t,e,s,{depth:n=0,
+within:r="",needed:a}={}){let l=j(t,s),h=e[i]??{};if(l.properties&&n<As&&ut(h))return Ns(i,l,h,s,n,r);let d=Object.hasOwn(
+e,i),u=ct(l,e[i]),{node:c,read:m}=Os(u,l,e[i],d),v=Re(c);c.id=g();let A=n===0&&!Ms(s,i),L=s["x-titles"]?l.title:null,V=L?
+"":` ${js(l,u,d,a,A)}`,T=o("label","field-name",L??(A?Me(i):y(i)));T.append(o("span","dim",V)),T.htmlFor=c.id;let k=o("d\
+iv","problem");k.id=`${c.id}-problem`,k.setAttribute("role","alert"),c.setAttribute("aria-describedby",k.id),a&&u!=="boo\
+lean"&&c.setAttribute("aria-required","true");let Rt=()=>{let _=Re(c)===v?{skip:!0}:m();return k.textContent=_.error?y(`${r}${i}\
+: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),_.error?{..._,node:c}:_};return{name:i,title:L,box:o(
+"div","field",T,c,qe(l),k),node:c,check:Rt}}var Ms=({properties:i,additionalProperties:t},e)=>!i||!!t||Object.hasOwn(i,e),
+qe=i=>i.description?o("div","dim",y(i.description)):null;function js(i,t,e,s,n){let r={json:"JSON",enum:"one of"}[t]??t,
+a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&dt(i)!==void 0?a.push(`default ${rt(i.default)}`):s===!1&&
+a.push("optional"),a.filter(Boolean).join(", ")}function Ut(i,t,e,s=0,n=""){let r=i.properties??{},a=[...new Set([...Object.
+keys(r),...Object.keys(t)])],l=h=>Object.hasOwn(r,h)?(i.required??[]).includes(h):void 0;return a.map(h=>pt(h,r[h]??{},t,
+e,{depth:s,within:n,needed:l(h)}))}function Ns(i,t,e,s,n,r){let a=Ut(t,e,s,n+1,`${r}${i}.`),l=o("fieldset","group",o("le\
+gend","field-name",y(i)),qe(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,...m.check()})),u=d.
+find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:v})=>[m,v]);return c.length?{value:{
+...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:l,node:a[0]?.node,check:h}}function Gt(i,t,e){return Z(t,e)?
+[]:!ut(t)||!ut(e)?[o("div","",o("b","",y(i)),` ${rt(t)} → ${rt(e)}`)]:[...new Set([...Object.keys(t),...Object.keys(e)])].
+flatMap(n=>Gt(`${i}.${n}`,t[n],e[n]))}function De(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
 (e.stopPropagation(),t())})}var _s=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
 send=e,this.label=s,this.changed=r,this.values=h,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=j(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
@@ -231,15 +233,15 @@ e is lambda let match mut new nonlocal not of or package pass private protected 
 ruct super switch this throw try type typeof use using var void while with yield",Ps="False None True false nil null sel\
 f true undefined",Rs="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
 oup having in index inner insert into is join key left like limit not null offset on or order outer primary right select\
- set table then union unique update values view when where with",qs=new Set(Bs.split(" ")),Fe=new Set(Ps.split(" ")),Ds=new Set(
-Rs.split(" ")),Fs=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
-" ")),Vt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Hs(i){let t=Fs.has(i)?"#\
+ set table then union unique update values view when where with",qs=new Set(Bs.split(" ")),He=new Set(Ps.split(" ")),Ds=new Set(
+Rs.split(" ")),Hs=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
+" ")),Vt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Fs(i){let t=Hs.has(i)?"#\
 [^\\n]*":i==="sql"?"--[^\\n]*":"//[^\\n]*|/\\*[^]*?\\*/",e=`"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.\
 )*'|\`(?:[^\`\\\\]|\\\\.)*\``,s="\\b(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)\\b";return new RegExp(
-`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Ws(i,t,e){return t==="json"?Fe.has(i)?
-"constant":"":i.startsWith("@")?"name":(t==="sql"?Ds.has(i.toLowerCase()):qs.has(i))?"keyword":Fe.has(i)?"constant":e?"n\
+`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Ws(i,t,e){return t==="json"?He.has(i)?
+"constant":"":i.startsWith("@")?"name":(t==="sql"?Ds.has(i.toLowerCase()):qs.has(i))?"keyword":He.has(i)?"constant":e?"n\
 ame":""}function Yt(i,t){if(Vt.has(t)||i.length>Is)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
-Hs(t))){let[r,a,l,h,d,u]=n,c=a?"comment":l?"string":h?"number":Ws(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
+Fs(t))){let[r,a,l,h,d,u]=n,c=a?"comment":l?"string":h?"number":Ws(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
 n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function zs(i){let t=[],
 e="";for(let s of i.split(`
 `)){let[,n="",r=""]=/^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/.exec(s)??[];!e&&n&&t.push(r.toLowerCase()),!e&&n?e=n:e&&n.startsWith(
@@ -248,7 +250,7 @@ r,a]of s.entries()){let{textContent:l,parentElement:h}=a;if(!h||h.classList.cont
 "",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Yt(l,d));let c=Vt.has(d)?"code":d,m=u?$("Copy",()=>l.
 replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let v=o("div","code");a.tabIndex=0,a.setAttribute("rol\
 e","group"),a.setAttribute("aria-label",c),a.replaceWith(v),v.append(o("div","code-head",o("span","",Vt.has(d)?"":d),m),
-a)}}var Ks={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},Xt=/^@@ -(\d+)\S* \+\S+ @@/;function He(i){let t=i.
+a)}}var Ks={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},Xt=/^@@ -(\d+)\S* \+\S+ @@/;function Fe(i){let t=i.
 split(`
 `);return!Xt.test(t[0])||t.some(e=>e&&!/^[-+ @]/.test(e))?null:t.filter((e,s)=>s||Xt.exec(e)?.[1]!=="1").map(e=>o("span",
 Ks[e[0]]??"diff",e.replace(Xt,"line $1")||" "))}function We(i){let t=/^In\[(\d+)\]/.exec(i)?.[1];if(!t||!document.querySelector(".jp-Notebook"))return o("code","where",
@@ -353,7 +355,7 @@ r.scrollIntoView({block:"nearest"}),!0}onCardKey(t){t.key==="Escape"&&this.view.
 return i.state!=="asked"&&!et(i)}var Ye={error:Je,wait:Ue,unsent:Ve};function et({kind:i}){return i in Ye}function Js({kind:i,
 tool:t,needs:e,in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which may have taken effect already"]:
 i==="credential"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Us({
-title:i,text:t},e){let s=i.startsWith("code.py")?Yt(t,"python"):He(t),n=o("pre","json source",...s??[t]);n.tabIndex=0,n.
+title:i,text:t},e){let s=i.startsWith("code.py")?Yt(t,"python"):Fe(t),n=o("pre","json source",...s??[t]);n.tabIndex=0,n.
 setAttribute("role","group"),n.setAttribute("aria-label",i);let r=o("details","document",o("summary","",i),n);return r.open=
 e===0,r}function Gs(i){if(!/^https?:/i.test(i))return null;let t=o("a","link",`Open ${new URL(i).host}`);return t.href=i,
 t.target="_blank",t.rel="noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the addres\
@@ -430,7 +432,7 @@ named:s,running:n}){this.node.dataset.kind=t.kind,this.head.hidden=!s||!t.who,s&
 "talk-model",e):null),this.steps.paint(t.steps,n);let{text:r,html:a,tail:l,streaming:h,pieces:d,pages:u}=t;if(this.text.
 hidden=!r&&!a&&!d.length&&!u.length,h&&a!==null){this.#t(t);return}let c=[r.length,a?.length,l.length,d.length,u.length,
 h].join();if(this.drawn===c&&!this.growing)return;this.drawn=c,this.growing=null;let m=a===null?o("div","text",r):W(a+l,
-null);f(this.text,r||a?m:null,...u.map(v=>M(v)),C(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new H(null),f(this.
+null);f(this.text,r||a?m:null,...u.map(v=>M(v)),C(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new F(null),f(this.
 text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){ft(t,e,s);for(let n of t.querySelectorAll(
 ".adknb-wide:not([tabindex])"))n.setAttribute("tabindex","0"),n.setAttribute("role","group"),n.setAttribute("aria-label",
 "Table");this.host.drawn(t)}};var vt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
@@ -552,11 +554,11 @@ map(({tool:s,args:n,result:r})=>`✗ ${s}(${n??""}) → ${r}`);return t.length>o
 t=>t.kind==="text"&&t.text)?.text??""}get line(){let{rows:t,earlier:e,status:s,usage:n}=this.store;return["Details",[...t.
 values()].some(a=>a.kind==="call")?"":b(t.size+e,"event"),s.seconds?ni(s.seconds):"",n.tokens?b(n.tokens,"token"):""].filter(
 Boolean).join(" · ")}question({question:t}){return!t||re(st(this.store.manager,this.store.own_id),t)?null:o("div","aske\
-d talk-question",o("div","talk-mine",Ft(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
+d talk-question",o("div","talk-mine",Ht(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
 iv","member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:n,shown:r}){let a=[...this.
 store.cards.values()].some(bt),l=W(a?s:e+s,this.store.manager),h=C(r);if(l.append(...(n??[]).map(u=>M(u)),...h?[h]:[]),!l.
 hasChildNodes())return null;ft(l,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
-return o("div","answered",d,o("div","talk-text",Ft(l)))}},ni=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function re(i,t){
+return o("div","answered",d,o("div","talk-text",Ht(l)))}},ni=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function re(i,t){
 let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var oi=3,G=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
 this.dirty=new Set,this.selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new At(
 t),this.earlier=o("div","earlier"),this.node=o("div","log",this.earlier),this.node.setAttribute("role","log"),this.node.
@@ -574,7 +576,7 @@ this.dirty.add(t)}paint(){let{node:t,store:e}=this,s=!this.reading&&t.scrollHeig
 nodes].find(([,{node:e}])=>!e.hidden);this.select(t?.[0]??null,!1)}forget(){if(this.nodes.size!==this.store.rows.size)for(let[
 t,{node:e}]of this.nodes)this.store.rows.has(t)||(e.remove(),this.nodes.delete(t),this.open.delete(t))}paintRow(t,e){if(!t)
 return;let s=this.nodes.get(e);if(s&&t.streaming&&this.#n(s,t))return;let n=s?.node??o("div","row");this.#i(n,t);let r=o(
-"div","what"),a=t.streaming&&Ht(t)?new H(this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
+"div","what"),a=t.streaming&&Ft(t)?new F(this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
 let h=this.details.exists(t)?this.disclosure(t):o("span","more"),d=this.numbers(t);f(n,h,this.author(t,s),r,d,this.detail(
 t)),s||this.node.append(n);let u=t.kind==="call"&&t.result===null&&t.ok===null;this.nodes.set(e,{node:n,growing:a,text:t.
 streaming?l:null,length:t.text.length,ms:d,waits:u})}#i(t,e){t.dataset.id=e.id,t.dataset.kind=e.kind,e.lane&&(t.dataset.
@@ -587,7 +589,7 @@ this.node.lastElementChild;return n.toggleAttribute("data-again",r?.querySelecto
 s,s.length>this.longest&&(this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),
 n}numbers(t){let e=o("span","ms",w(t.ms));return t.usage&&(e.append(o("div","tokens",t.kind==="call"?`asked with ${t.usage.
 text}`:t.usage.text)),e.title=t.usage.title),e}fill(t,e){if(e.kind==="call")return this.fillCall(t,e),null;if(e.kind==="\
-error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),Ht(e)){let n=W(
+error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),Ft(e)){let n=W(
 e.html+(e.tail??""),this.store.manager);return t.append(n,...(e.pages??[]).map(r=>M(r))),t.append(C(e.shown)??""),null}let s=document.
 createTextNode(e.text);return t.append(o("span","text",s)),e.streaming&&t.append(o("span","caret","▌")),t.append(C(e.shown)??
 ""),s}fillCall(t,e){if(t.append(o("span","icon","⚙")," ",o("span","call",e.tool,"(",o("wbr",""),o("span","args",e.args),
@@ -867,5 +869,5 @@ P(t.html)):t.page?M(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.
 an be downloaded.":"Too large for a page.")}};function $i(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}S({name:"\
 artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new ge(i,t)});function qr(i,t=[]){if(i.get("html")!==void 0)return{show:n=>Ee(i,n)};let e=new at(i);for(let n of t)e.receive(n);let s=new Set;
 return ye(e.own_id,i.widget_manager),e.box&&be(i.widget_manager),{show(n){let r=[...s].find(l=>l.isOrphan);r?.moveTo(n);
-let a=r??new It(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:F(i.widget_manager)}),e.send(
+let a=r??new It(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:H(i.widget_manager)}),e.send(
 {kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{qr as open,S as registerPanel};

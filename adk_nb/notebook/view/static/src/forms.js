@@ -85,6 +85,7 @@ function line(type, schema, value) {
   node.autocomplete = isSecret ? "new-password" : "off"; // browsers ignore "off" for passwords
   if (type !== "string") node.inputMode = type === "integer" ? "numeric" : "decimal";
   node.value = value === null || value === undefined ? "" : String(value);
+  if (node instanceof HTMLTextAreaElement) node.rows = Math.min(16, Math.max(2, node.value.split("\n").length + 1));
   return node;
 }
 
