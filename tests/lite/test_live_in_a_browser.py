@@ -133,3 +133,29 @@ def test_names_that_the_pages_python_does_not_have_are_underlined(page: LitePage
     page.until(lambda: unknown() == {"collect", "{budget}"}, "what is still not defined", BOOT)
     page.scroll_to(".adknb-mark-unknown")
     page.screenshot("lite-names")
+
+
+HELPER = """%load_ext adk_nb
+from adk_nb import NotebookToolset
+from adk_nb.agents import Agent
+from adk_nb.models import ScriptedLlm, call
+script = [call("read_cells", wanted="3"), call("write_cell", source="new = 1")]
+script += [call("change_cell", number=3, source="rows = [1, 2]"), "Done."]
+helper = Agent(name="helper", model=ScriptedLlm(*script), tools=[NotebookToolset()])"""
+
+
+def test_an_agent_writes_a_cell_and_changes_one_after_a_click(page: LitePage):
+    page.open("00_start_here.ipynb")
+    for index, source in enumerate([HELPER, "rows = [1]", "%chat helper Look at my cells."], 1):
+        page.write(index, source)
+    page.run_cell(1, timeout=BOOT)
+    page.run_cell(3, timeout=BOOT)
+    sources = "return panel.content.widgets.map((cell) => cell.model.sharedModel.getSource())"
+    assert page.js(sources)[4] == "new = 1"
+    page.scroll_to(".adknb-card")
+
+    page.button("Approve").click()
+
+    page.until(lambda: "Done." in page.text(3), "the answer in the cell that asked")
+    assert page.js(sources)[2] == "rows = [1, 2]"
+    page.screenshot("lite-cells")
