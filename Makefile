@@ -158,7 +158,7 @@ $(VENV)/dev.stamp: pyproject.toml $(LABEXTENSION) | $(VENV)/bin/python
 	.venv-docs/bin/python $(PIP) install -q -e '.[docs]'
 	@touch $@
 
-.venv-lite/lite.stamp: pyproject.toml | .venv-lite/bin/python
+.venv-lite/lite.stamp: pyproject.toml $(LABEXTENSION) | .venv-lite/bin/python
 	.venv-lite/bin/python $(PIP) install -q -e '.[lite]'
 	@touch $@
 
