@@ -63,7 +63,7 @@ def asked(lab: Lab, kernel: str = "") -> Page:
 
 
 def accept(page: Page) -> None:
-    page.button("Approve").click()
+    page.button("Accept").click()
     page.until(lambda: "Done." in page.text(3), "the reply")
 
 

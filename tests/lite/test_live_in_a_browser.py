@@ -154,7 +154,7 @@ def test_an_agent_writes_a_cell_and_changes_one_after_a_click(page: LitePage):
     assert page.js(sources)[4] == "new = 1"
     page.scroll_to(".adknb-card")
 
-    page.button("Approve").click()
+    page.button("Accept").click()
 
     page.until(lambda: "Done." in page.text(3), "the answer in the cell that asked")
     assert page.js(sources)[2] == "rows = [1, 2]"

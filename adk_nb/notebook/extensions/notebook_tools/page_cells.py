@@ -55,7 +55,8 @@ class Change:
         before, after = (hidden(text).splitlines() for text in (self.cell.source, self.source))
         lines = [*difflib.unified_diff(before, after, lineterm="")][2:]
         hint = f"Replace the text of {_label(self.number, self.cell)}?"
-        return ToolConfirmation(hint=hint, documents={f"difference of cell {self.number}": "\n".join(lines)})
+        documents = {f"difference of cell {self.number}": "\n".join(lines)}
+        return ToolConfirmation(hint=hint, documents=documents, action="Accept")
 
 
 class PageCells:
