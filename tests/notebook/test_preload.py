@@ -74,6 +74,23 @@ def test_a_process_that_ends_meanwhile_ends_in_silence(module: str):
     assert run(watch + LOAD + "under_way.wait(60)\nprint('end')") == ["end"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("waits", ["in the background", "in the cell"])
+def test_no_garbage_is_looked_for_while_the_runtime_is_imported(waits: str):
+    join = "[thread.join() for thread in background()]\n" if waits == "in the background" else ""
+    code = (
+        "import gc\ncollections = []\n"
+        "class Watch:\n    @staticmethod\n    def find_spec(name, *_):\n"
+        "        if name.startswith('google.genai'): collections.append(gc.isenabled())\n"
+        "sys.meta_path.insert(0, Watch)\n"
+    )
+    tool = "shell.run_cell('%%tool\\ndef add(x: int) -> int:\\n    return x;')\n"
+
+    assert run(code + LOAD + join + tool + "print(len(collections) > 5, any(collections), gc.isenabled())")[-1] == (
+        "True False True"
+    )
+
+
 WAITS = """
 import importlib.util, threading, types
 shown = threading.Event()

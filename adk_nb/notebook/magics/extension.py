@@ -95,7 +95,9 @@ class AdkMagics(Magics):
         def magic(line: str, cell: str | None = None) -> Any:
             """Run the function of the magic; its traceback is hidden, as errors are about the line."""
             __tracebackhide__ = True
-            with nullcontext() if self.preload.is_over else hooks.LoadingLine(self.settings, is_alone=cell is not None):
+            waits = not self.preload.is_over
+            line_of_wait = hooks.LoadingLine(self.settings, is_alone=cell is not None) if waits else nullcontext()
+            with line_of_wait, hooks.without_collections():
                 function = catalog.function(name)  # imports what it needs
             output = function(self, line, cell)
             _, silent = without_semicolon(line)

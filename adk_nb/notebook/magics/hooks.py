@@ -1,6 +1,7 @@
 """Hooks into IPython: how it splits lines, what runs before and after cells, and secrets hidden in its tracebacks."""
 
 import contextlib
+import gc
 import importlib
 import io
 import re
@@ -8,8 +9,8 @@ import shutil
 import sys
 import threading
 import tokenize
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from functools import partial
 from typing import Any, cast
@@ -75,6 +76,18 @@ _IDLE_SECONDS = 0.1
 """Time for the reply of a cell, which leaves the kernel after `post_run_cell`, and for the next cell of Run All."""
 
 
+@contextmanager
+def without_collections() -> Generator[None]:
+    """Within this, nothing looks for garbage: an import leaves little, and the search takes a fifth of its time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class Preload:
     """Import the modules of the first definition in the background, while no cell runs.
 
@@ -105,7 +118,7 @@ class Preload:
         if cells != self._cells or not self._modules:
             return None
         self._is_importing = True
-        with suppress(Exception):
+        with suppress(Exception), without_collections():
             importlib.import_module(self._modules.pop(0))
         self._is_importing = False
         return 0
