@@ -19,6 +19,7 @@ from adk_nb.notebook.registry import registry
 from adk_nb.notebook.variables import user_variables
 from adk_nb.runtime.interrupts import ALL
 from adk_nb.tools.base_tool import BaseTool
+from adk_nb.tools.data_tool.frames import SUFFIXES, library_of
 
 _CELL = re.compile(r"\s*%%(\w+)(?:\s|$)")
 _LINE = re.compile(r"(?:^|=)\s*%(\w+)\s(.*)$", re.DOTALL)
@@ -196,9 +197,21 @@ def _attachments(notebook: Notebook) -> list[str]:
     return [*_variables(notebook), *sorted(files)]
 
 
+def _data(notebook: Notebook) -> list[str]:
+    """Variables with frames, and files that are read as tables."""
+    frames = [name for name in _variables(notebook) if library_of(notebook.variables[name])]
+    return [*frames, *_files(*(f".{suffix}" for suffix in SUFFIXES))]
+
+
+def _databases(notebook: Notebook) -> list[str]:
+    return [*(f"sqlite:///{file}" for file in _files(".db", ".sqlite", ".sqlite3")), "postgresql://"]
+
+
 _KINDS: dict[str, Callable[[Notebook], list[str]]] = {
     "agent": lambda notebook: notebook.addressees,
     "attachment": _attachments,
+    "data": _data,
+    "database": _databases,
     "document": lambda notebook: _files(".yaml", ".yml", ".json"),
     "field": lambda notebook: FIELDS,
     "file": lambda notebook: _files(".json"),

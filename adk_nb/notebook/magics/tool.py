@@ -33,6 +33,9 @@ TOOL = Grammar(
         "%tool get_weather to_fahrenheit",
         "%tool shop --openapi shop.yaml --only list_orders,refund --confirm",
         "%tool docs --mcp https://example.com/mcp",
+        "%tool sales --data df",
+        "%tool trips --data taxis.parquet,zones.csv",
+        "%tool shop --sql sqlite:///shop.db",
     ],
     arguments=[Argument("NAME", "functions to make tools of; or the name of the toolset", many=True, names="function")],
     options=[

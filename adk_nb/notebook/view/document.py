@@ -92,9 +92,10 @@ class Markdown:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """Text whose line ends and blanks are kept; the text form indents it."""
+    """Text whose line ends and blanks are kept; the text form indents it. `language`: of its colours."""
 
     line: Line
+    language: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from adk_nb import types
 from adk_nb.events.event import Event
-from adk_nb.notebook.view.document import Image, Item, Items, Page, Span, Table, Text, text_of
+from adk_nb.notebook.view.document import Code, Image, Item, Items, Page, Span, Table, Text, text_of
 from adk_nb.notebook.view.plain_text import LONG, cleaned, json_text, name_text, one_line, shortened
 from adk_nb.notebook.view.view_state import Json
 from adk_nb.notebook.view.writers import html
@@ -22,7 +22,7 @@ MAX_DOWNLOAD = 1_000_000
 """Bytes of an artifact that a page gets for a download."""
 _ROWS, _COLUMNS = 20, 12
 _MOST_RECORDS, _DEEPEST, _LONGEST_LEAF = 100, 6, 500
-Piece = Image | Table | Page | Text
+Piece = Image | Table | Page | Text | Code
 
 
 class Capacity:
@@ -123,6 +123,8 @@ def _piece(stored: Json, tool: str, capacity: Capacity) -> Piece | None:
         return _note(f"the view from {tool}() has {stored['chars']:,} characters and {place}")
     if kind == "table":
         return _table(stored, tool)
+    if kind == "code":
+        return Code(shortened(cleaned(text), LONG), language=str(stored.get("language", "")))
     if not capacity.reserve(len(text)):
         return _note(f"the view from {tool}() is too large for the page; it is in the event")
     if kind == "svg":
@@ -157,6 +159,9 @@ def shown_text(response: types.FunctionResponse, pieces: Sequence[Piece]) -> str
         return ""
     if values.keys() == {"result"} and len(pieces) == 1 and isinstance(table := pieces[0], Table):
         return table.title.rpartition(" from ")[0]
+    if len(pieces) == 2 and isinstance(pieces[0], Code) and isinstance(table := pieces[1], Table):
+        variable = f" in {one_line(str(values['frame']), 80)}" if "frame" in values else ""
+        return f"{table.title.rpartition(' from ')[0]}{variable}"
     return None
 
 

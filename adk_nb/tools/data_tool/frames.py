@@ -10,6 +10,8 @@ from adk_nb.errors import InputError
 from adk_nb.lazy import require
 
 LIBRARIES = ("pandas", "polars", "pyarrow")
+SUFFIXES = ("csv", "tsv", "parquet", "jsonl", "ndjson")
+"""Of files that can be read as tables."""
 _PARTS = ("_ndarray", "_data", "_mask", "_codes", "_sparse_values")
 """Attributes of pandas' arrays that hold numpy arrays."""
 

@@ -195,7 +195,7 @@ def _quoted_name(text: str) -> str:
 
 def _first_line(error: Exception) -> str:
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    kept = [line for line in lines if not line.startswith(("LINE ", "^", "HINT:", "CONTEXT:"))]
+    kept = [line for line in lines if not line.startswith(("LINE ", "^", "HINT:", "CONTEXT:", "Is the server "))]
     return " ".join(kept)[:600]
 
 

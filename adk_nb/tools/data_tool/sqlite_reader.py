@@ -181,6 +181,8 @@ class SqliteReader:
             return ReadError("refused", "one SELECT is run at a time, and there are several statements")
         if "too big" in text or "out of memory" in text:
             return ReadError("memory", "it needs more memory than a query may have")
+        if "disk I/O error" in text or "readonly" in text:  # a log of changes that nobody has open
+            return ReadError("gone", f"{self._label} has changes that its program has not finished: open it there once")
         if "not a database" in text or "unable to open" in text or "malformed" in text:
             return ReadError("gone", f"{self._label} cannot be read: {text}")
         if found := _UNKNOWN.search(text):

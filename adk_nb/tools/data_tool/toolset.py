@@ -26,14 +26,13 @@ from adk_nb.redaction import hidden, redacted, remember_url
 from adk_nb.runtime.context import ReadonlyContext, ToolContext, call_state
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
+from adk_nb.tools.conditions import Condition
 from adk_nb.tools.data_tool import answers, frames
 from adk_nb.tools.data_tool.frames import Version, library_of
 from adk_nb.tools.data_tool.read_error import ReadError
 from adk_nb.tools.data_tool.reader_process import ReaderProcess
 from adk_nb.tools.function_tool import FunctionTool
 
-SUFFIXES = ("csv", "tsv", "parquet", "jsonl", "ndjson")
-"""Of files that `DataToolset` reads."""
 _EXTRA = "adk-nb[data]"
 _MAX_BYTES = 256 * 1024 * 1024
 """Of a whole result."""
@@ -62,6 +61,7 @@ class _ReadingToolset(BaseToolset):
         memory: int,
         max_rows: int,
         keep: Keep | None,
+        require_confirmation: Condition,
         tool_filter: ToolPredicate | Sequence[str] | None,
         tool_name_prefix: str | None,
     ) -> None:
@@ -69,6 +69,7 @@ class _ReadingToolset(BaseToolset):
         for name, value in (("seconds", seconds), ("memory", memory), ("max_rows", max_rows)):
             if not value > 0:
                 raise ConfigurationError(f"{type(self).__name__}: {name} must be more than 0, got {value!r:.40}")
+        self.require_confirmation = require_confirmation
         self._limits = {"seconds": seconds, "memory": memory, "threads": 2}
         self._seconds, self._memory, self._max_rows, self._keep = seconds, memory, max_rows, keep
         self._lock = threading.Lock()
@@ -83,6 +84,7 @@ class _ReadingToolset(BaseToolset):
             FunctionTool(
                 self.query,
                 effect="pure",
+                require_confirmation=require_confirmation,
                 description=f"Run one SELECT, in the SQL of {self.dialect}, and get its columns, the number of its "
                 f"rows and the first {answers.MAX_ROWS}. Let SQL count, sum and filter. Nothing can be changed.",
             ),
@@ -105,7 +107,7 @@ class _ReadingToolset(BaseToolset):
     async def query(self, sql: str, tool_context: ToolContext) -> dict[str, Any]:
         """Run one SELECT; returns its columns, the number of its rows, and the first of them."""
         answer, shown = await self._in_a_thread(partial(self._query, sql))
-        if shown:
+        if shown:  # for the person who reads along
             call_state(tool_context).display = shown
         return answer
 
@@ -151,7 +153,7 @@ class _ReadingToolset(BaseToolset):
         return [name]
 
     def _query(self, sql: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        shown: list[dict[str, Any]] = [{"kind": "code", "language": "sql", "text": str(redacted(sql.strip()))}]
+        """What the model gets, and what a person sees."""
         with self._lock:
             try:
                 header, rows, frame = self._rows(sql, self._max_rows)
@@ -160,15 +162,15 @@ class _ReadingToolset(BaseToolset):
                 if isinstance(error, ReadError) and error.reason in ("column", "table"):
                     with contextlib.suppress(ReadError, UserError):
                         tables = self._ask({"do": "tables"})[0]["tables"]
-                return {"error": hidden(self._sentence(error, tables))}, shown
+                return {"error": hidden(self._sentence(error, tables))}, []
         columns, count = header["columns"], header["rows"]
         facts: dict[str, Any] = {"row_count": count}
         if self._keep:
             facts["frame"] = self._keep(frame)
         if header["more"]:
             facts["note"] = f"there are more rows; these are the first {count:,}: let SQL count, sum or filter them"
-        shown.append(answers.shown_table(columns, rows, count))
-        return answers.rows_answer(columns, rows, **facts), shown
+        code = {"kind": "code", "language": "sql", "text": str(redacted(sql.strip()))}
+        return answers.rows_answer(columns, rows, **facts), [code, answers.shown_table(columns, rows, count)]
 
     # ---- the process
 
@@ -256,6 +258,7 @@ class DataToolset(_ReadingToolset):
         memory: The most bytes of memory of a query, beside the data.
         max_rows: The most rows of a result.
         keep: Gets each whole result as a frame, and returns the name that the model is told.
+        require_confirmation: As in `FunctionTool`, of `query`, whose argument is `sql`.
         tool_filter: As in `BaseToolset`.
         tool_name_prefix: As in `BaseToolset`.
 
@@ -274,12 +277,13 @@ class DataToolset(_ReadingToolset):
         memory: int = 512 * 1024 * 1024,
         max_rows: int = 1_000_000,
         keep: Keep | None = None,
+        require_confirmation: Condition = False,
         tool_filter: ToolPredicate | Sequence[str] | None = None,
         tool_name_prefix: str | None = None,
     ) -> None:
         super().__init__(
-            seconds=seconds, memory=memory, max_rows=max_rows, keep=keep, tool_filter=tool_filter,
-            tool_name_prefix=tool_name_prefix,
+            seconds=seconds, memory=memory, max_rows=max_rows, keep=keep, require_confirmation=require_confirmation,
+            tool_filter=tool_filter, tool_name_prefix=tool_name_prefix,
         )  # fmt: skip
         for module in ("duckdb", "pyarrow"):
             require_installed(module, package=_EXTRA)
@@ -351,6 +355,7 @@ class SqlToolset(_ReadingToolset):
         memory: As in `DataToolset`.
         max_rows: As in `DataToolset`.
         keep: As in `DataToolset`.
+        require_confirmation: As in `DataToolset`.
         tool_filter: As in `BaseToolset`.
         tool_name_prefix: As in `BaseToolset`.
 
@@ -367,6 +372,7 @@ class SqlToolset(_ReadingToolset):
         memory: int = 512 * 1024 * 1024,
         max_rows: int = 1_000_000,
         keep: Keep | None = None,
+        require_confirmation: Condition = False,
         tool_filter: ToolPredicate | Sequence[str] | None = None,
         tool_name_prefix: str | None = None,
     ) -> None:
@@ -387,8 +393,8 @@ class SqlToolset(_ReadingToolset):
         self._url = f"{engine}://{rest}"
         self._path = Path(rest[1:].partition("?")[0]).expanduser()
         super().__init__(
-            seconds=seconds, memory=memory, max_rows=max_rows, keep=keep, tool_filter=tool_filter,
-            tool_name_prefix=tool_name_prefix,
+            seconds=seconds, memory=memory, max_rows=max_rows, keep=keep, require_confirmation=require_confirmation,
+            tool_filter=tool_filter, tool_name_prefix=tool_name_prefix,
         )  # fmt: skip
 
     @property
@@ -409,7 +415,9 @@ class SqlToolset(_ReadingToolset):
             return f"{error}; {_MAKE_ROLE}"
         if error.reason == "gone" and self._kind == "sqlite":
             files = [entry.name for entry in self._path.absolute().parent.glob("*") if entry.is_file()]
-            near = closest(self._path.name, files) if not self._path.is_file() else None
+            if self._path.is_file():
+                return f"{error}; then ask again, or give the toolset another file"
+            near = closest(self._path.name, files)
             return f"{error}; " + (f"did you mean {near}?" if near else "give the toolset the path of another file")
         if error.reason == "gone":
             return f"{error}; start the server, or mend the address, and ask again"
@@ -423,8 +431,8 @@ def _checked_source(name: str, source: Any) -> Any:
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
         suffix = path.suffix.lower().lstrip(".")
-        if suffix not in SUFFIXES:
-            known = ", ".join(f".{known}" for known in SUFFIXES)
+        if suffix not in frames.SUFFIXES:
+            known = ", ".join(f".{known}" for known in frames.SUFFIXES)
             raise ConfigurationError(f"table {name}: {str(source)!r:.80} is no file that can be read; {known} can be")
         return path
     raise ConfigurationError(

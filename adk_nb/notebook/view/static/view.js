@@ -1,17 +1,17 @@
-var qt=new WeakMap;function be(i){let t=i?.context?.sessionContext;if(!t?.iopubMessage||qt.has(t))return;let e={busy:!1,
-count:0};qt.set(t,e),t.iopubMessage.connect((s,n)=>{let{header:r,parent_header:a,content:l}=n;r.msg_type==="execute_inpu\
+var Dt=new WeakMap;function be(i){let t=i?.context?.sessionContext;if(!t?.iopubMessage||Dt.has(t))return;let e={busy:!1,
+count:0};Dt.set(t,e),t.iopubMessage.connect((s,n)=>{let{header:r,parent_header:a,content:l}=n;r.msg_type==="execute_inpu\
 t"?Object.assign(e,{busy:!0,count:l.execution_count}):r.msg_type==="status"&&a?.msg_type==="execute_request"&&(e.busy=l.
-execution_state==="busy"&&e.busy)})}function we(i){let t=i?.context?.sessionContext,e=t?qt.get(t):void 0;return e?.busy&&
+execution_state==="busy"&&e.busy)})}function we(i){let t=i?.context?.sessionContext,e=t?Dt.get(t):void 0;return e?.busy&&
 e.count?`cell [${e.count}]`:t?.session?.kernel?.status==="busy"?"another cell":""}var O="application/vnd.jupyter.widget-view+json",Y=i=>i.metadata?.[O]?.adk_nb,ke="application/vnd.jupyter.widget-state+j\
-son",Dt="<p><em>This notebook is not trusted, so the live view is not drawn here. Run <code>%confirm</code> to get its c\
+son",Ht="<p><em>This notebook is not trusted, so the live view is not drawn here. Run <code>%confirm</code> to get its c\
 ard in a new cell, or run the command “Trust Notebook”.</em></p>";function hs(i){let t=Y(i);if(!t)return i;let{[O]:e,
-...s}=i.data;typeof s["text/html"]=="string"&&(s["text/html"]=s["text/html"].replace(Dt,""));let{[O]:n,...r}=i.metadata;
+...s}=i.data;typeof s["text/html"]=="string"&&(s["text/html"]=s["text/html"].replace(Ht,""));let{[O]:n,...r}=i.metadata;
 return t==="run"&&e&&(r.adk_nb={view:e.model_id}),{...i,data:s,metadata:r}}function ds(i){let t=i?.widgets?.[ke];if(!t?.
 state)return i;let e=Object.keys(t.state),s=u=>cs.test(t.state[u].state?._anywidget_id??""),n=e.filter(s),r=n.flatMap(u=>[
 t.state[u].state.code,t.state[u].state.layout]),a=new Set([...n,...r.map(u=>String(u??"").replace("IPY_MODEL_",""))]),l=Object.
 fromEntries(Object.entries(t.state).filter(([u])=>!a.has(u))),{widgets:h,...d}=i;return Object.keys(l).length?{...d,widgets:{
 ...h,[ke]:{...t,state:l}}}:d}var cs=/^adk_nb\.notebook\.view\.widget\./;function I(i){let t=i?.context?.model;return typeof t?.
-toJSON=="function"&&!t.collaborative?t:null}function st(i,t){for(let e of I(i)?.cells??[])for(let s=0;s<(e.outputs?.length??
+toJSON=="function"&&!t.collaborative?t:null}function it(i,t){for(let e of I(i)?.cells??[])for(let s=0;s<(e.outputs?.length??
 0);s+=1)if(e.outputs.get(s).data?.[O]?.model_id===t)return String(e.sharedModel?.getSource()??"");return""}function us(i,t){
 let{path:e,sessionContext:s}=i.context,n=t.flatMap(({id:r,outputs:a=[]})=>a.flatMap((l,h)=>Y(l)==="page"?[[r,h,l.data[O]?.
 model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,JSON.stringify({kernel:s.session?.kernel?.id,views:n}))}catch{}}function xe(i,t,e,s){
@@ -22,8 +22,8 @@ map(a=>a.outputs?{...a,outputs:a.outputs.map(hs)}:a);return{...n,metadata:ds(n.m
 r]);return e}async function ye(i,t){let e=I(t);if(!e)return;H(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
 adk_nb?.view===i,r=(a,l,h)=>n(a)||!Y(a)&&xe(t,i,l,h);for(let[a,l]of ve(e,r)){let{adk_nb:h,...d}=a.get(l).metadata,u=n(a.
 get(l))?"run":"page",c={version_major:2,version_minor:0,model_id:i},m={...a.get(l).data,[O]:c};u==="run"&&!a.trusted&&(m["\
-text/html"]=`${m["text/html"]??""}${Dt}`),a.set(l,{...a.get(l).toJSON(),data:m,metadata:{...d,[O]:{adk_nb:u}}})}e.dirty=
-s}var it=class{constructor(t,e){this.store=t,this.manager=e}get page(){return this.manager?.context?.sessionContext?.session?.
+text/html"]=`${m["text/html"]??""}${Ht}`),a.set(l,{...a.get(l).toJSON(),data:m,metadata:{...d,[O]:{adk_nb:u}}})}e.dirty=
+s}var nt=class{constructor(t,e){this.store=t,this.manager=e}get page(){return this.manager?.context?.sessionContext?.session?.
 kernel?.clientId}get known(){return I(this.manager)[Symbol.for("adk_nb.put_here")]??=new Set}get late(){return this.store.
 late||this.known.has(this.store.own_id)}ask(t=["idle","running","pending"]){let{gone:e,status:s}=this.store;e||!I(this.manager)||
 !this.late||t.includes(s.status)||this.page&&this.store.send({kind:"need",what:"missed",id:this.page})}touch(t){t.op==="\
@@ -37,49 +37,73 @@ null&&t!=="").map(t=>t??"");function o(i,t,...e){let s=document.createElement(i)
 length&&(s.className=n.map(r=>`adknb-${r}`).join(" ")),s.append(...Se(e)),s}function p(i,t,e){let s=o("button",`button ${t}`,
 i);return s.type="button",s.addEventListener("click",e),s}function E(...i){return o("fieldset","buttons",...i)}function f(i,...t){
 return i.replaceChildren(...Se(t)),i}function x(i,t,e=""){let s=document.createElementNS("http://www.w3.org/2000/svg",i);
-for(let[n,r]of Object.entries(t))s.setAttribute(n,String(r));return s.textContent=e,s}function Ht(...i){let t=o("div","",
+for(let[n,r]of Object.entries(t))s.setAttribute(n,String(r));return s.textContent=e,s}function Ft(...i){let t=o("div","",
 ...i),e=o("div","clip",t),s=p("Show all","small show-all",()=>{n=!n,r(),n||e.scrollIntoView({block:"nearest"})}),n=!1,r=()=>{
 let a=t.offsetHeight>480;e.toggleAttribute("data-cut",a&&!n),s.hidden=!a,s.textContent=n?"Show less":"Show all",s.setAttribute(
 "aria-expanded",String(n))};return s.hidden=!0,s.addEventListener("keydown",a=>a.stopPropagation()),new ResizeObserver(r).
 observe(t),o("div","",e,s)}function $(i,t){let e=p(i,"small",async()=>{try{await navigator.clipboard.writeText(t()),e.textContent=
-"Copied"}catch{e.textContent="Select the text, and copy it"}setTimeout(()=>{e.textContent=i},1500)});return e}function nt(i,t,e){
+"Copied"}catch{e.textContent="Select the text, and copy it"}setTimeout(()=>{e.textContent=i},1500)});return e}function ot(i,t,e){
 let s=o("a","");s.href=URL.createObjectURL(new Blob([e],{type:t})),s.download=i,s.click(),setTimeout(()=>URL.revokeObjectURL(
-s.href),1e3)}var Ae=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
- THEAD TR UL".split(" ")),fs=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),ms=/^(https?:|mailto:|#)/i,
-gs=new Set([...Ae,"DETAILS","MARK","SECTION","SMALL","SUMMARY"]),Oe=i=>P(i,gs,["open","style"]);function P(i,t=Ae,e=[]){
+s.href),1e3)}var fs=2e4,ms="and as assert async await begin break case catch class const continue def default del do elif else end en\
+um except export extends final finally fn for from func function global if impl implements import in instanceof interfac\
+e is lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static st\
+ruct super switch this throw try type typeof use using var void while with yield",gs="False None True false nil null sel\
+f true undefined",bs="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
+oup having in index inner insert into is join key left like limit not null offset on or order outer primary right select\
+ set table then union unique update values view when where with",ws=new Set(ms.split(" ")),Ae=new Set(gs.split(" ")),ks=new Set(
+bs.split(" ")),xs=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
+" ")),Wt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function vs(i){let t=xs.has(i)?"#\
+[^\\n]*":i==="sql"?"--[^\\n]*":"//[^\\n]*|/\\*[^]*?\\*/",e=`"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.\
+)*'|\`(?:[^\`\\\\]|\\\\.)*\``,s="\\b(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)\\b";return new RegExp(
+`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function ys(i,t,e){return t==="json"?Ae.has(i)?
+"constant":"":i.startsWith("@")?"name":(t==="sql"?ks.has(i.toLowerCase()):ws.has(i))?"keyword":Ae.has(i)?"constant":e?"n\
+ame":""}function X(i,t){if(Wt.has(t)||i.length>fs)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
+vs(t))){let[r,a,l,h,d,u]=n,c=a?"comment":l?"string":h?"number":ys(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
+n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function $s(i){let t=[],
+e="";for(let s of i.split(`
+`)){let[,n="",r=""]=/^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/.exec(s)??[];!e&&n&&t.push(r.toLowerCase()),!e&&n?e=n:e&&n.startsWith(
+e)&&!r&&(e="")}return t}function rt(i,t,e){let s=[...i.querySelectorAll("pre:not(.adknb-shown-code)")];if(!s.length)return;
+let n=$s(t);for(let[r,a]of s.entries()){let{textContent:l,parentElement:h}=a;if(!h||h.classList.contains("adknb-code"))continue;
+let d=n[r]??"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...X(l,d));let c=Wt.has(d)?"code":d,m=u?$(
+"Copy",()=>l.replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let v=o("div","code");a.tabIndex=0,a.setAttribute(
+"role","group"),a.setAttribute("aria-label",c),a.replaceWith(v),v.append(o("div","code-head",o("span","",Wt.has(d)?"":d),
+m),a)}}var Oe=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
+ THEAD TR UL".split(" ")),Ss=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),As=/^(https?:|mailto:|#)/i,
+Os=new Set([...Oe,"DETAILS","MARK","SECTION","SMALL","SUMMARY"]),Ee=i=>P(i,Os,["open","style"]);function P(i,t=Oe,e=[]){
 let s=document.createElement("template");s.innerHTML=i;for(let n of[...s.content.querySelectorAll("*")]){let r=n.tagName.
-toUpperCase();if(fs.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("href"):null,l=(r==="TD"||r==="TH")&&n.getAttribute(
+toUpperCase();if(Ss.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("href"):null,l=(r==="TD"||r==="TH")&&n.getAttribute(
 "style")==="text-align: right";for(let{name:h}of[...n.attributes])["start","title","align",...e].includes(h)||n.removeAttribute(
-h);l&&n.classList.add("adknb-number"),a&&ms.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
+h);l&&n.classList.add("adknb-number"),a&&As.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
 lank"),n.setAttribute("rel","noopener noreferrer nofollow")),t.has(r)||n.replaceWith(...n.childNodes)}for(let n of s.content.
-querySelectorAll("table")){let r=o("div","wide");n.replaceWith(r),r.append(n)}return s.content}var Ft=i=>i.html!==null&&
-i.html!==void 0;function W(i,t){let e=o("div","html",P(i));return X(e,t),e}function X(i,t){/\\[([]/.test(i.textContent)&&
+querySelectorAll("table")){let r=o("div","wide");n.replaceWith(r),r.append(n)}return s.content}var zt=i=>i.html!==null&&
+i.html!==void 0;function W(i,t){let e=o("div","html",P(i));return Q(e,t),e}function Q(i,t){/\\[([]/.test(i.textContent)&&
 (t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var F=class{constructor(t){this.manager=t,this.length=0,this.
 tail=o("div","html"),this.caret=o("span","caret","▌"),this.complete=o("div","html"),this.node=o("div","growing",this.complete,
 this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement("div");n.append(P(t.slice(
-this.length))),this.complete.append(...n.childNodes),X(this.complete,this.manager),this.length=t.length}f(this.tail,P(e)),
-X(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, \
+this.length))),this.complete.append(...n.childNodes),Q(this.complete,this.manager),this.length=t.length}f(this.tail,P(e)),
+Q(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, \
 pre > code");)s=s.lastElementChild;s.append(this.caret)}};function M(i,t="Search suggestions"){let e=o("iframe","page");
-return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.title=t,e.srcdoc=i,e}function Wt(i,t){
+return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.title=t,e.srcdoc=i,e}function Kt(i,t){
 if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=t??"",e}function C(i){return i?.length?
-o("div","looked-at",...i.map(bs)):null}function bs({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:l}){return i===
-"image"?Wt(t,e):i==="table"?o("div","html",P(s),n?o("div","dim",n):null):i==="page"?M(r,a):o("div","dim",l)}function Ee(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Oe(i.get("html")));e.classList.add("jp-RenderedH\
-TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))ws(s);return t.append(e),()=>e.remove()}function ws(i){
-let[t,e]=i.children;if(!e)return;let s=$("Copy",()=>ks(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
-`Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function ks(i){let t=[...i.querySelectorAll("tbody tr")];return t.
+o("div","looked-at",...i.map(Es)):null}function Es({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:l,language:h}){
+return i==="image"?Kt(t,e):i==="code"?o("pre","shown-code",...X(l,h??"")):i==="table"?o("div","html",P(s),n?o("div","dim",
+n):null):i==="page"?M(r,a):o("div","dim",l)}function Ce(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Ee(i.get("html")));e.classList.add("jp-RenderedH\
+TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))Cs(s);return t.append(e),()=>e.remove()}function Cs(i){
+let[t,e]=i.children;if(!e)return;let s=$("Copy",()=>Ls(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
+`Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function Ls(i){let t=[...i.querySelectorAll("tbody tr")];return t.
 length?t.map(e=>[...e.children].map(({textContent:s})=>s).join("	")).join(`
-`):(i.textContent??"").replace(/\n$/,"")}var ot=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"\
+`):(i.textContent??"").replace(/\n$/,"")}var at=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"\
 idle",text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks=
 {},this.offers=[],this.answer=null,this.rows=new Map,this.cards=new Map,this.lanes=new Map,this.artifacts=new Map,this.last=
 new Map}load(t){let{rows:e,cards:s,lanes:n,artifacts:r=[],model:a="",...l}=t;Object.assign(this,l,{modelName:a}),this.rows=
 new Map(e.map(h=>[h.id,{...h}])),this.lanes=new Map(n.map(h=>[h.id,h])),this.cards=new Map(s.map(h=>[h.id,h])),this.artifacts=
 new Map(r.map(h=>[h.id,h])),this.last=new Map;for(let h of e)this.#t(h)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:
-this.rows.get(e);xs[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
+this.rows.get(e);Ts[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
 id))}merged(t){let e=new Map(this.state.map(n=>[n.key,n]));for(let n of t)e.set(n.key,n);let s=[...e.values()].filter(n=>n.
 kind||n.value!==null);return[...s.filter(n=>n.kind!=="-"),...s.filter(n=>n.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.
 status;(e==="running"||e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())
 s.state==="asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())
-(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},xs={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
+(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},Ts={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
 rows.keys()){if(i.rows.size<=(i.box?4e3:1e3))break;i.rows.delete(e),i.earlier+=1}},text(i,t,e){e&&(e.text+=t.s,e.streaming=
 !0,t.tail!==void 0&&Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(i,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,
 tail:""},e)},state(i,t,e){i.state=t.state??i.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(i,{
@@ -89,22 +113,22 @@ clear();Object.assign(i,{notice:"",usage:{text:""},earlier:0,state:[],drawing:nu
 i.box=i.box&&{...i.box,...t}},usage(i,{text:t,title:e="",tokens:s=0}){i.usage={text:t,title:e,tokens:s}},notice(i,{text:t}){
 i.notice=t},model(i,{name:t}){i.modelName=t},notices(i,{notices:t}){i.notices=t},drawing(i,{drawing:t}){i.drawing=t},mark(i,{
 marks:t}){i.marks={...i.marks,...t}},lane:(i,{lane:t})=>{i.lanes.set(t.id,t)},artifact:(i,{artifact:t})=>{i.artifacts.set(
-t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var Ce={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
-"error"],cancelled:["■","stopped"]},Le={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
+t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var Le={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
+"error"],cancelled:["■","stopped"]},Te={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
 "✗","You rejected"],answered:["✓","You answered"],reasked:["↻","asked again"],given:["✓","You answered"],refused:[
 "✗","You refused"],superseded:["–","no longer asked"],retried:["↻","Retried below"],resent:["✓","Sent below"],dropped:[
-"✓","taken back"],over:["–","the conversation went on"],stale:["–","stale"]},Q={now:["●","working"],waits:["⚠",
-"waiting for you"],was:["✓","done"],failed:["✗","failed"],stopped:["■","stopped"]},Te="What waits in a session tha\
+"✓","taken back"],over:["–","the conversation went on"],stale:["–","stale"]},Z={now:["●","working"],waits:["⚠",
+"waiting for you"],was:["✓","done"],failed:["✗","failed"],stopped:["■","stopped"]},Me="What waits in a session tha\
 t is kept in a file is asked again by %confirm; else run the cell again.",z={"+":"added","~":"changed","-":"removed"};function w(i){
 if(i==null)return"";if(i<1e3)return`${Math.round(i)} ms`;let t=i/1e3;return t<60?`${t.toFixed(1)} s`:`${Math.floor(t/60)}\
  min ${Math.round(t%60)} s`}function R(i){let t=Math.floor(i);return t<60?`${t} s`:`${Math.floor(t/60)} min ${t%60} s`}var b=(i,t)=>`${i.
 toLocaleString("en")} ${t}${i===1?"":"s"}`;function B(i){if(i<1e3)return b(i,"byte");let[t,e]=i<1e6?[i/1e3,"kB"]:[i/1e6,
-"MB"];return`${t.toFixed(t%1?1:0)} ${e}`}function rt(i){return i==null?"nothing":y(JSON.stringify(i))}var Me=i=>i.replace(
-/[^ -~]/g,je),je=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,vs=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
-function y(i){return i.replace(vs,(t,e)=>e??t.split("").map(je).join(""))}var Z=(i,t)=>JSON.stringify(i)===JSON.stringify(
-t);function tt(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return y(JSON.parse(i))}catch{return i.replace(
+"MB"];return`${t.toFixed(t%1?1:0)} ${e}`}function lt(i){return i==null?"nothing":y(JSON.stringify(i))}var je=i=>i.replace(
+/[^ -~]/g,Ne),Ne=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,Ms=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
+function y(i){return i.replace(Ms,(t,e)=>e??t.split("").map(Ne).join(""))}var tt=(i,t)=>JSON.stringify(i)===JSON.stringify(
+t);function et(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return y(JSON.parse(i))}catch{return i.replace(
 /\\n/g,`
-`)}}var at=class extends ot{constructor(t){super(),this.model=t,this.manager=t.widget_manager,this.listed=t.get("panels"),this.
+`)}}var ht=class extends at{constructor(t){super(),this.model=t,this.manager=t.widget_manager,this.listed=t.get("panels"),this.
 views=new Set,this.sent=new Map,this.panels=new Map,this.needed=new Map,this.ahead=new Map,this.gone=!1,this.statusAt=0,
 this.heard=new Map;let e=t.get("snapshot");this.late=e.seq>0,this.load(e),this.statusAt=performance.now(),t.on("change:s\
 napshot",()=>this.adopt(t.get("snapshot"))),t.on("msg:custom",s=>this.receive(s)),t.on("comm_live_update",()=>this.send(
@@ -119,106 +143,106 @@ s,t.data),this.needed.get(s)?.(t.data),this.needed.delete(s)}for(let s of this.v
 seconds:e=0}=this.status;return e+(t==="running"?(performance.now()-this.statusAt)/1e3:0)}silence(t){let e=this.heard.get(
 t);return e===void 0?0:(performance.now()-e)/1e3}isOpen(t){return t.state==="asked"&&this.sent.get(t.id)!==t.again}send(t){
 try{return this.model.send(t),!0}catch{return this.#s(),!1}}#s(){this.gone=!0,this.abandon(`The kernel that ran this is \
-gone. ${Te}`);for(let t of this.views)t.reset()}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,
-...s})&&this.sent.set(t.id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var ys=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,$s=12,lt=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
+gone. ${Me}`);for(let t of this.views)t.reset()}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,
+...s})&&this.sent.set(t.id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var js=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,Ns=12,dt=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
 div","hidden"),this.node.setAttribute("aria-live","polite"),this.node.setAttribute("aria-relevant","additions")}touch(t){
 if(t.op==="status"&&t.status!=="running")for(let s of[...this.begun.keys()])this.rest(this.store.rows.get(s));let e=this.
 store.rows.get(t.id??t.row?.id);e&&(t.op==="append"&&e.kind!=="user"&&!e.streaming?this.whole(e):t.op==="text"?this.sentences(
 e):t.op==="patch"&&this.#t(t,e))}#t(t,e){this.begun.has(e.id)?this.rest(e):t.kind==="marker"?this.whole(e):typeof t.ok==
 "boolean"&&this.say(`${e.tool} ${t.ok?"is done":"failed"}: ${e.result}`)}whole(t){t.tool!=="transfer_to_agent"&&(t.kind===
 "call"?this.say(`${t.author} calls ${t.tool}`):t.text&&this.say(`${t.author}${t.kind==="error"?", error":""}: ${t.text}`))}sentences(t){
-let e=this.begun.get(t.id)??0,s=ys.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
+let e=this.begun.get(t.id)??0,s=js.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
 author}: ${s}`)}rest(t){if(!t)return;let e=this.begun.get(t.id)??0;this.begun.delete(t.id);let s=t.text.slice(e);s.trim()&&
 this.say(e?s:`${t.author}: ${s}`)}say(t){for(this.node.append(o("div","",t.replace(/[*`|]+|^#+ /gm,"").trim().slice(0,500)));this.
-node.childElementCount>$s;)this.node.firstChild?.remove()}};var Ss=8,zt=i=>i.reduce((t,{count:e})=>t+e,0),Kt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),ht=class{constructor(t,e){
+node.childElementCount>Ns;)this.node.firstChild?.remove()}};var _s=8,Jt=i=>i.reduce((t,{count:e})=>t+e,0),Ut=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),ct=class{constructor(t,e){
 this.rows=t.alike,this.keys=t.alike.map(({key:d})=>d).join(),this.whole=e,this.changed=()=>{},this.ticks=new Map,this.lines=
 new Map;let s=[...new Set(this.rows.flatMap(d=>d.arguments.map(({name:u})=>u)))],n=this.rows.some(({hint:d})=>d);this.all=
 this.#t("all",()=>{for(let[d,u]of this.ticks)this.lines.get(d)?.hidden||(u.checked=this.all.checked)});let r=["calls",...s,
 ...n?["asks"]:[]].map(d=>o("th","",d)),a=this.rows.map(d=>this.#e(d,s,n)),l=o("table","alike",o("thead","",o("tr","",o("\
 th","",this.all),...r)));l.append(o("tbody","",...a)),this.count=o("div","dim"),this.count.setAttribute("role","status");
 let h=o("div","alike-scroll",l);h.tabIndex=0,h.setAttribute("role","group"),h.setAttribute("aria-label",`calls of ${t.tool}`),
-this.node=o("div","",this.rows.length>=Ss?this.#i():null,h,this.count),this.#n()}get ticked(){return this.rows.filter(t=>this.
+this.node=o("div","",this.rows.length>=_s?this.#i():null,h,this.count),this.#n()}get ticked(){return this.rows.filter(t=>this.
 ticks.get(t)?.checked).map(({key:t})=>t)}#t(t,e){let s=o("input","tick");return s.type="checkbox",s.checked=!0,s.setAttribute(
-"aria-label",t),s.addEventListener("change",()=>{e(),this.#n()}),s}#e(t,e,s){let n=this.#t(Kt(t),()=>{}),r=e.map(l=>{let h=t.
+"aria-label",t),s.addEventListener("change",()=>{e(),this.#n()}),s}#e(t,e,s){let n=this.#t(Ut(t),()=>{}),r=e.map(l=>{let h=t.
 arguments.findIndex(d=>d.name===l);return o("td","",h<0?null:this.#s(t,h))}),a=o("tr","",o("td","",n),o("td","count",t.count.
 toLocaleString("en")),...r);return s&&a.append(o("td","hint",t.hint)),this.ticks.set(t,n),this.lines.set(t,a),a}#s(t,e){
 let{name:s,text:n,left_out:r}=t.arguments[e],a=o("code","",n);if(!r)return a;let l=p(`Show all of ${s}`,"small",()=>{this.
 whole(h=>{a.textContent=h[t.key][e],l.remove()})});return o("div","",a," ",l)}#i(){let t=o("input","input");return t.type=
 "search",t.placeholder="search these calls",t.setAttribute("aria-label","search these calls"),t.addEventListener("input",
-()=>{let e=t.value.toLowerCase().split(/\s+/);for(let[s,n]of this.lines){let r=`${Kt(s)} ${s.hint}`.toLowerCase();n.hidden=
+()=>{let e=t.value.toLowerCase().split(/\s+/);for(let[s,n]of this.lines){let r=`${Ut(s)} ${s.hint}`.toLowerCase();n.hidden=
 !e.every(a=>r.includes(a))}this.#n()}),o("div","alike-search",t)}#n(){let t=this.rows.filter(r=>!this.lines.get(r)?.hidden),
 e=this.rows.filter(r=>this.ticks.get(r)?.checked),s=t.filter(r=>this.ticks.get(r)?.checked).length;this.all.checked=t.length>
 0&&s===t.length,this.all.indeterminate=s>0&&s<t.length;let n=t.length<this.rows.length?`; ${t.length} of ${this.rows.length}\
- rows found`:"";f(this.count,`${zt(e).toLocaleString("en")} of ${zt(this.rows).toLocaleString("en")} calls ticked${n}`),
-this.changed()}};function Ne(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")} × `:"";return o(
-"div","",s,o("code","",`${i.tool}(${Kt(e)})`))});return o("div","decided-calls",...t)}function _e(i){let t=zt(i.alike);return[
-`${t.toLocaleString("en")} ${t===1?"call":"calls"} of `,o("code","",i.tool)]}var dt=i=>i?.default??void 0;function j(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
+ rows found`:"";f(this.count,`${Jt(e).toLocaleString("en")} of ${Jt(this.rows).toLocaleString("en")} calls ticked${n}`),
+this.changed()}};function _e(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")} × `:"";return o(
+"div","",s,o("code","",`${i.tool}(${Ut(e)})`))});return o("div","decided-calls",...t)}function Ie(i){let t=Jt(i.alike);return[
+`${t.toLocaleString("en")} ${t===1?"call":"calls"} of `,o("code","",i.tool)]}var ut=i=>i?.default??void 0;function j(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
 ...j(s,{$defs:{}}),...i,$ref:void 0};if(Array.isArray(i.type)&&i.type.length===2&&i.type.includes("null"))return{...i,type:i.
 type.find(l=>l!=="null"),nullable:!0};let{anyOf:n=[],...r}=i,a=n.filter(({type:l})=>l!=="null");return a.length!==1||a.length===
-n.length?i:{...j(a[0],t),...r,nullable:!0}}function ct(i,t){if(Array.isArray(i.enum))return"enum";if(typeof t=="string"&&
+n.length?i:{...j(a[0],t),...r,nullable:!0}}function pt(i,t){if(Array.isArray(i.enum))return"enum";if(typeof t=="string"&&
 y(t)!==t)return"json";let e=typeof i.type=="string"?i.type.toLowerCase():"";if(["string","integer","number","boolean"].includes(
-e))return e;if(e||i.anyOf||i.$ref)return"json";let s=typeof t;return["string","number","boolean"].includes(s)?s:"json"}function Be(i,t,e){
+e))return e;if(e||i.anyOf||i.$ref)return"json";let s=typeof t;return["string","number","boolean"].includes(s)?s:"json"}function Pe(i,t,e){
 if(!(t==="integer"?/^[+-]?\d+$/:/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i).test(i))return{error:t==="integer"?"a whole num\
 ber is needed":"a number is needed"};let n=Number(i);return t==="integer"&&!Number.isSafeInteger(n)?{error:"too large to\
  be sent exactly"}:e.minimum!==void 0&&n<e.minimum?{error:`at least ${e.minimum}`}:e.maximum!==void 0&&n>e.maximum?{error:`\
-at most ${e.maximum}`}:{value:n}}function Pe(i){try{return{value:JSON.parse(i)}}catch(t){return{error:`not JSON: ${t instanceof
-Error?t.message:t}`}}}var Ie=i=>i===null?"Nothing":y(typeof i=="string"?i:JSON.stringify(i));function Jt(i,t){let e=j(i,
-t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))return[{label:e.title??Ie(e.const),value:e.
-const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:Ie(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
+at most ${e.maximum}`}:{value:n}}function Re(i){try{return{value:JSON.parse(i)}}catch(t){return{error:`not JSON: ${t instanceof
+Error?t.message:t}`}}}var Be=i=>i===null?"Nothing":y(typeof i=="string"?i:JSON.stringify(i));function Gt(i,t){let e=j(i,
+t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))return[{label:e.title??Be(e.const),value:e.
+const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:Be(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
 Yes",value:!0},{label:"No",value:!1},...s];if(e.type==="null")return[{label:"Nothing",value:null}];let n=(e.oneOf??e.anyOf??
-[]).map(r=>Jt(r,t));return n.length&&n.every(r=>r!==null)?n.flat():null}var ut=i=>typeof i=="object"&&i!==null&&!Array.isArray(
-i);var As=3;function Os(i,t,e,s){if(i==="enum")return Es(t,s?e:t.default);if(i==="boolean")return Cs((s?e:t.default)===!0);
-if(i==="json")return Ls(e,s);let n=Ts(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
-!s&&!t.nullable?{skip:!0}:r()&&t.nullable?i==="string"&&!s?{skip:!0}:{value:null}:i==="string"?{value:n.value}:Be(n.value.
-trim(),i,t)}}}function Es({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",y(String(s)))));return e.selectedIndex=
-i.findIndex(s=>Z(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function Cs(i){let t=o("\
-input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function Ls(i,t){let e=o("tex\
-tarea","input");return e.value=t?y(JSON.stringify(i,null,2)):"",e.rows=Math.min(8,e.value.split(`
-`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Pe(e.value)}}function Ts(i,t,e){let n=i==="string"&&typeof e==
+[]).map(r=>Gt(r,t));return n.length&&n.every(r=>r!==null)?n.flat():null}var ft=i=>typeof i=="object"&&i!==null&&!Array.isArray(
+i);var Is=3;function Bs(i,t,e,s){if(i==="enum")return Ps(t,s?e:t.default);if(i==="boolean")return Rs((s?e:t.default)===!0);
+if(i==="json")return qs(e,s);let n=Ds(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
+!s&&!t.nullable?{skip:!0}:r()&&t.nullable?i==="string"&&!s?{skip:!0}:{value:null}:i==="string"?{value:n.value}:Pe(n.value.
+trim(),i,t)}}}function Ps({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",y(String(s)))));return e.selectedIndex=
+i.findIndex(s=>tt(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function Rs(i){let t=o(
+"input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function qs(i,t){let e=o("te\
+xtarea","input");return e.value=t?y(JSON.stringify(i,null,2)):"",e.rows=Math.min(8,e.value.split(`
+`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Re(e.value)}}function Ds(i,t,e){let n=i==="string"&&typeof e==
 "string"&&(e.includes(`
 `)||e.length>60)?o("textarea","input"):o("input","input"),r=t.format==="password";return n instanceof HTMLInputElement&&
 Object.assign(n,{type:r?"password":"text",spellcheck:!1}),n.autocomplete=r?"new-password":"off",i!=="string"&&(n.inputMode=
 i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n instanceof HTMLTextAreaElement&&(n.rows=Math.min(16,Math.
 max(2,n.value.split(`
-`).length+1))),n}var Re=i=>i instanceof HTMLInputElement&&i.type==="checkbox"?i.checked:i.value;function pt(i,t,e,s,{depth:n=0,
-within:r="",needed:a}={}){let l=j(t,s),h=e[i]??{};if(l.properties&&n<As&&ut(h))return Ns(i,l,h,s,n,r);let d=Object.hasOwn(
-e,i),u=ct(l,e[i]),{node:c,read:m}=Os(u,l,e[i],d),v=Re(c);c.id=g();let A=n===0&&!Ms(s,i),L=s["x-titles"]?l.title:null,V=L?
-"":` ${js(l,u,d,a,A)}`,T=o("label","field-name",L??(A?Me(i):y(i)));T.append(o("span","dim",V)),T.htmlFor=c.id;let k=o("d\
+`).length+1))),n}var qe=i=>i instanceof HTMLInputElement&&i.type==="checkbox"?i.checked:i.value;function mt(i,t,e,s,{depth:n=0,
+within:r="",needed:a}={}){let l=j(t,s),h=e[i]??{};if(l.properties&&n<Is&&ft(h))return Ws(i,l,h,s,n,r);let d=Object.hasOwn(
+e,i),u=pt(l,e[i]),{node:c,read:m}=Bs(u,l,e[i],d),v=qe(c);c.id=g();let A=n===0&&!Hs(s,i),L=s["x-titles"]?l.title:null,V=L?
+"":` ${Fs(l,u,d,a,A)}`,T=o("label","field-name",L??(A?je(i):y(i)));T.append(o("span","dim",V)),T.htmlFor=c.id;let k=o("d\
 iv","problem");k.id=`${c.id}-problem`,k.setAttribute("role","alert"),c.setAttribute("aria-describedby",k.id),a&&u!=="boo\
-lean"&&c.setAttribute("aria-required","true");let Rt=()=>{let _=Re(c)===v?{skip:!0}:m();return k.textContent=_.error?y(`${r}${i}\
+lean"&&c.setAttribute("aria-required","true");let qt=()=>{let _=qe(c)===v?{skip:!0}:m();return k.textContent=_.error?y(`${r}${i}\
 : ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),_.error?{..._,node:c}:_};return{name:i,title:L,box:o(
-"div","field",T,c,qe(l),k),node:c,check:Rt}}var Ms=({properties:i,additionalProperties:t},e)=>!i||!!t||Object.hasOwn(i,e),
-qe=i=>i.description?o("div","dim",y(i.description)):null;function js(i,t,e,s,n){let r={json:"JSON",enum:"one of"}[t]??t,
-a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&dt(i)!==void 0?a.push(`default ${rt(i.default)}`):s===!1&&
-a.push("optional"),a.filter(Boolean).join(", ")}function Ut(i,t,e,s=0,n=""){let r=i.properties??{},a=[...new Set([...Object.
-keys(r),...Object.keys(t)])],l=h=>Object.hasOwn(r,h)?(i.required??[]).includes(h):void 0;return a.map(h=>pt(h,r[h]??{},t,
-e,{depth:s,within:n,needed:l(h)}))}function Ns(i,t,e,s,n,r){let a=Ut(t,e,s,n+1,`${r}${i}.`),l=o("fieldset","group",o("le\
-gend","field-name",y(i)),qe(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,...m.check()})),u=d.
+"div","field",T,c,De(l),k),node:c,check:qt}}var Hs=({properties:i,additionalProperties:t},e)=>!i||!!t||Object.hasOwn(i,e),
+De=i=>i.description?o("div","dim",y(i.description)):null;function Fs(i,t,e,s,n){let r={json:"JSON",enum:"one of"}[t]??t,
+a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&ut(i)!==void 0?a.push(`default ${lt(i.default)}`):s===!1&&
+a.push("optional"),a.filter(Boolean).join(", ")}function Vt(i,t,e,s=0,n=""){let r=i.properties??{},a=[...new Set([...Object.
+keys(r),...Object.keys(t)])],l=h=>Object.hasOwn(r,h)?(i.required??[]).includes(h):void 0;return a.map(h=>mt(h,r[h]??{},t,
+e,{depth:s,within:n,needed:l(h)}))}function Ws(i,t,e,s,n,r){let a=Vt(t,e,s,n+1,`${r}${i}.`),l=o("fieldset","group",o("le\
+gend","field-name",y(i)),De(t));l.append(...a.map(d=>d.box));let h=()=>{let d=a.map(m=>({part:m.name,...m.check()})),u=d.
 find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:v})=>[m,v]);return c.length?{value:{
-...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:l,node:a[0]?.node,check:h}}function Gt(i,t,e){return Z(t,e)?
-[]:!ut(t)||!ut(e)?[o("div","",o("b","",y(i)),` ${rt(t)} → ${rt(e)}`)]:[...new Set([...Object.keys(t),...Object.keys(e)])].
-flatMap(n=>Gt(`${i}.${n}`,t[n],e[n]))}function De(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
-(e.stopPropagation(),t())})}var _s=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
+...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:l,node:a[0]?.node,check:h}}function Yt(i,t,e){return tt(t,e)?
+[]:!ft(t)||!ft(e)?[o("div","",o("b","",y(i)),` ${lt(t)} → ${lt(e)}`)]:[...new Set([...Object.keys(t),...Object.keys(e)])].
+flatMap(n=>Yt(`${i}.${n}`,t[n],e[n]))}function He(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
+(e.stopPropagation(),t())})}var zs=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:l=null,values:h=null}={}){this.
 send=e,this.label=s,this.changed=r,this.values=h,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=j(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(h||this.schema.
-properties);let d=Jt(this.schema,this.root),u=!h&&d&&d.length>0&&d.length<=_s?d:null;this.first=void 0,this.node=u?this.#t(
+properties);let d=Gt(this.schema,this.root),u=!h&&d&&d.length>0&&d.length<=zs?d:null;this.first=void 0,this.node=u?this.#t(
 u):this.#e(d,a,l)}#t(t){let e=t.map(({label:s,value:n})=>p(s,"choice",()=>this.send(n)));return this.first=e[0],E(...e,this.
-twin)}#e(t,e,s){this.fields=this.isObject?Ut(this.schema,this.values??{},this.root):[this.#i(t)],this.first=this.fields[0]?.
+twin)}#e(t,e,s){this.fields=this.isObject?Vt(this.schema,this.values??{},this.root):[this.#i(t)],this.first=this.fields[0]?.
 node;let n=this.fields.map(a=>a.box),r=o("div",`form answer${this.values?" edits":""}`,...n,this.values?this.difference:
-null,this.problem);return r.append(E(this.go,...e,this.twin)),r.addEventListener("input",()=>this.check()),s&&De(r,s),r.
+null,this.problem);return r.append(E(this.go,...e,this.twin)),r.addEventListener("input",()=>this.check()),s&&He(r,s),r.
 addEventListener("keydown",a=>this.#s(a)),r}#s(t){this.values||t.key!=="Enter"||t.isComposing||t.shiftKey||!(t.target instanceof
-Element)||!t.target.matches("input, .adknb-say")||(t.preventDefault(),this.submit())}#i(t){let e=ct(this.schema);return t?
-pt("Your answer",{...this.schema,enum:t.map(n=>n.value)},{},this.root):e==="string"||e==="json"&&!["object","array"].includes(
-String(this.schema.type))?this.#n():pt(this.schema.title??"Your answer",this.schema,{},this.root)}#n(){let t=o("textarea",
+Element)||!t.target.matches("input, .adknb-say")||(t.preventDefault(),this.submit())}#i(t){let e=pt(this.schema);return t?
+mt("Your answer",{...this.schema,enum:t.map(n=>n.value)},{},this.root):e==="string"||e==="json"&&!["object","array"].includes(
+String(this.schema.type))?this.#n():mt(this.schema.title??"Your answer",this.schema,{},this.root)}#n(){let t=o("textarea",
 "input say");t.rows=1,t.id=g(),t.value=typeof this.schema.default=="string"?this.schema.default:"",t.addEventListener("i\
 nput",()=>{t.rows=Math.min(8,t.value.split(`
 `).length)});let e=o("label","field-name",this.schema.title??"Your answer");e.htmlFor=t.id;let s=this.schema.nullable?{value:null}:
 {skip:!0},n=()=>t.value.trim()?{value:t.value}:s;return{name:"",node:t,box:o("div","field",e,t),check:n}}check(){this.problem.
 textContent="";let t=this.#o(l=>l.check());this.go.disabled=t.some(([,{error:l}])=>l!==void 0);let{values:e}=this;if(!e)
-return;let s=this.schema.properties??{},n=l=>Object.hasOwn(e,l)?e[l]:dt(s[l]),a=Object.entries(this.#r(t)??{}).flatMap(([
-l,h])=>Gt(l,n(l),h));f(this.difference,...a),this.go.textContent=a.length?this.changed:this.label}#o(t){return this.fields.
-map(e=>[e,t(e)])}#r(t){let e=t.filter(([{name:s},{skip:n,error:r,value:a}])=>!n&&!r&&!Z(a,this.values?.[s]));return e.length?
+return;let s=this.schema.properties??{},n=l=>Object.hasOwn(e,l)?e[l]:ut(s[l]),a=Object.entries(this.#r(t)??{}).flatMap(([
+l,h])=>Yt(l,n(l),h));f(this.difference,...a),this.go.textContent=a.length?this.changed:this.label}#o(t){return this.fields.
+map(e=>[e,t(e)])}#r(t){let e=t.filter(([{name:s},{skip:n,error:r,value:a}])=>!n&&!r&&!tt(a,this.values?.[s]));return e.length?
 this.#a(e):null}submit(){let t=this.#o(a=>this.#h(a)),[e,s]=t.find(([,{error:a}])=>a)??[],[n]=t.find(([a,{skip:l}])=>l&&
 this.#l(a))??[],r=n?.name?`${n.title??n.name}: nothing was typed`:"nothing was typed";this.problem.textContent=n&&!e?y(r):
 "",e?(s?.node??e.node)?.focus():n?n.node?.focus():this.values?this.send(this.#r(t)):this.send(this.isObject?this.#a(t):t[0][1].
@@ -227,30 +251,7 @@ if(typeof e.value=="string"&&!e.value.trim()&&this.#l(t))return{skip:!0};if(!e.s
 isObject?j(this.schema.properties?.[t.name]??{},this.root):this.schema;return s.default!==void 0?{value:s.default}:t.node instanceof
 HTMLInputElement&&t.node.type==="checkbox"?{value:t.node instanceof HTMLInputElement&&t.node.checked}:e}#l({name:t}){return this.
 isObject?this.values&&Object.hasOwn(this.values,t)?!1:!j(this.schema.properties?.[t]??{},this.root).properties&&(this.schema.
-required??[]).includes(t):!0}};var Is=2e4,Bs="and as assert async await begin break case catch class const continue def default del do elif else end en\
-um except export extends final finally fn for from func function global if impl implements import in instanceof interfac\
-e is lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static st\
-ruct super switch this throw try type typeof use using var void while with yield",Ps="False None True false nil null sel\
-f true undefined",Rs="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
-oup having in index inner insert into is join key left like limit not null offset on or order outer primary right select\
- set table then union unique update values view when where with",qs=new Set(Bs.split(" ")),He=new Set(Ps.split(" ")),Ds=new Set(
-Rs.split(" ")),Hs=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
-" ")),Vt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Fs(i){let t=Hs.has(i)?"#\
-[^\\n]*":i==="sql"?"--[^\\n]*":"//[^\\n]*|/\\*[^]*?\\*/",e=`"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.\
-)*'|\`(?:[^\`\\\\]|\\\\.)*\``,s="\\b(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)\\b";return new RegExp(
-`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Ws(i,t,e){return t==="json"?He.has(i)?
-"constant":"":i.startsWith("@")?"name":(t==="sql"?Ds.has(i.toLowerCase()):qs.has(i))?"keyword":He.has(i)?"constant":e?"n\
-ame":""}function Yt(i,t){if(Vt.has(t)||i.length>Is)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
-Fs(t))){let[r,a,l,h,d,u]=n,c=a?"comment":l?"string":h?"number":Ws(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
-n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function zs(i){let t=[],
-e="";for(let s of i.split(`
-`)){let[,n="",r=""]=/^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/.exec(s)??[];!e&&n&&t.push(r.toLowerCase()),!e&&n?e=n:e&&n.startsWith(
-e)&&!r&&(e="")}return t}function ft(i,t,e){let s=[...i.querySelectorAll("pre")];if(!s.length)return;let n=zs(t);for(let[
-r,a]of s.entries()){let{textContent:l,parentElement:h}=a;if(!h||h.classList.contains("adknb-code"))continue;let d=n[r]??
-"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Yt(l,d));let c=Vt.has(d)?"code":d,m=u?$("Copy",()=>l.
-replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let v=o("div","code");a.tabIndex=0,a.setAttribute("rol\
-e","group"),a.setAttribute("aria-label",c),a.replaceWith(v),v.append(o("div","code-head",o("span","",Vt.has(d)?"":d),m),
-a)}}var Ks={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},Xt=/^@@ -(\d+)\S* \+\S+ @@/;function Fe(i){let t=i.
+required??[]).includes(t):!0}};var Ks={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},Xt=/^@@ -(\d+)\S* \+\S+ @@/;function Fe(i){let t=i.
 split(`
 `);return!Xt.test(t[0])||t.some(e=>e&&!/^[-+ @]/.test(e))?null:t.filter((e,s)=>s||Xt.exec(e)?.[1]!=="1").map(e=>o("span",
 Ks[e[0]]??"diff",e.replace(Xt,"line $1")||" "))}function We(i){let t=/^In\[(\d+)\]/.exec(i)?.[1];if(!t||!document.querySelector(".jp-Notebook"))return o("code","where",
@@ -273,7 +274,7 @@ Undo the turn, and send its message again"),l[1]&&(l[1].title="Undo the turn: ag
 "⏳"),` ${i.title}`),parts:[],spoken:i.title};let t=o("span","count"),e=performance.now()+i.seconds*1e3,s=()=>{let r=Math.
 ceil((e-performance.now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.
 seen)&&setTimeout(s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${i.
-title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}var mt=class{constructor(){this.places=new Map,this.appeared=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=
+title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}var gt=class{constructor(){this.places=new Map,this.appeared=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=
 null}watch(t){let e=[...t.values()];for(let s of this.places.keys())e.includes(s)||this.places.delete(s);for(let s of this.
 appeared.keys())t.has(s)||this.appeared.delete(s);for(let[s,n]of t)this.appeared.has(s)||this.appeared.set(s,performance.
 now()),this.places.has(n)||this.places.set(n,{card:"",buttons:"",changed:0,id:s});t.size?this.looking||(this.looking=window.
@@ -292,15 +293,15 @@ t,e,s,n].map(Math.round).join():[t,e].map(Math.round).join()}function Ve(i,t,e,s
 an","icon",t?"✉":""),` ${l}`),d=(m,v)=>o("div","kept",o("span","dim",m)," ",o("span","kept-text",v)),u=[a?null:d("Wait\
 s for your answer:",n),d("New:",r)],c=[i.ways.includes("refuse")?p("Reject that and send this","replace",()=>e("refuse")):
 null,i.ways.includes("first")?p("Answer first","first",s):null,a?p("Send it now","go",()=>e("send")):null];return{head:h,
-parts:t?[...u.filter(m=>m!==null),E(...c)]:[],spoken:`${i.title}: ${r}`}}var gt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
-new mt,this.node=o("div","cards"),this.answered=o("div","cards decisions")}paint(){for(let[e,{node:s}]of this.nodes)this.
+parts:t?[...u.filter(m=>m!==null),E(...c)]:[],spoken:`${i.title}: ${r}`}}var bt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
+new gt,this.node=o("div","cards"),this.answered=o("div","cards decisions")}paint(){for(let[e,{node:s}]of this.nodes)this.
 store.cards.has(e)||(s.remove(),this.nodes.delete(e),this.forms.delete(e),this.tables.delete(e));for(let e of this.store.
 cards.values())this.#t(e);let t=new Map;for(let[e,{node:s}]of this.nodes){let n=this.store.cards.get(e);n&&this.store.isOpen(
 n)&&t.set(e,s)}this.steady.watch(t)}#t(t){let e=JSON.stringify([t,this.store.isOpen(t),this.isNext(t)]),s=this.nodes.get(
-t.id);if(s?.drawn===e)return;let n=document.activeElement,r=s?.node.contains(n),a=this.card(t),l=bt(t)&&!this.store.box?
+t.id);if(s?.drawn===e)return;let n=document.activeElement,r=s?.node.contains(n),a=this.card(t),l=wt(t)&&!this.store.box?
 this.answered:this.node;if(s?.node.parentNode===l?s.node.replaceWith(a):(s?.node.remove(),l.append(a)),this.nodes.set(t.
 id,{node:a,drawn:e}),!r)return;let h=this.store.isOpen(t)?this.forms.get(t.id)?.first:null;(a.contains(n)&&n instanceof HTMLElement?
-n:h??a).focus()}card(t){if(et(t))return this.notice(t);if(bt(t))return this.decision(t);let e=this.store.isOpen(t),s=t.kind===
+n:h??a).focus()}card(t){if(st(t))return this.notice(t);if(wt(t))return this.decision(t);let e=this.store.isOpen(t),s=t.kind===
 "input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...Js(t)),r=this.frame(t,n,e?"alertdialog":"group"),a=t.
 hint?o("div",s?"question":"hint",t.hint):"",l=this.#i(t,e);return r.append(...s?[a,l]:[l,a]),r.append(...(t.remarks??[]).
 map(h=>o("div","remark",h))),r.append(...(t.documents??[]).map(Us)),e?this.#e(r,t,n.textContent??""):r.append(this.outcome(
@@ -308,14 +309,14 @@ t)),r}#e(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="credenti
 t"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),this.view.liveText.textContent=[s,e.kind==="input"?e.hint:"",e.note].
 filter(Boolean).join(" ")}decision(t){let e=(t.arguments??[]).map(({name:l,text:h})=>`${l}=${h}`).join(", "),s=t.tool?o(
 "code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",n=t.agent===this.store.title?null:o("span","dim",` · ${t.agent}`),
-r=o("div","ask",this.outcome(t,...t.alike.length?_e(t):[s]),n),a=this.frame(t,r,"group");return t.alike.length&&a.append(
-Ne(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent="",a}frame(t,e,s){
+r=o("div","ask",this.outcome(t,...t.alike.length?Ie(t):[s]),n),a=this.frame(t,r,"group");return t.alike.length&&a.append(
+_e(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent="",a}frame(t,e,s){
 let n=o("div","card",e);return e.id=g(),n.dataset.state=t.state,n.dataset.card=t.id,n.dataset.kind=t.kind,n.tabIndex=-1,
 n.setAttribute("aria-labelledby",e.id),n.setAttribute("role",s),this.steady.guard(n),n.addEventListener("keydown",r=>this.
 onCardKey(r)),n}notice(t){let e=this.store.isOpen(t),s=h=>this.store.decide(t,h,{}),{head:n,parts:r,spoken:a}=Ye[t.kind](
 t,e,s,()=>this.#r(t.id)),l=this.frame(t,n,"group");return l.append(...r),e&&t.note&&l.append(o("div","problem",t.note)),
 e?this.view.liveText.textContent=a:t.kind==="wait"?l.hidden=!0:(t.state!=="asked"||this.store.sent.has(t.id))&&l.append(
-this.outcome(t)),l}outcome({state:t,note:e},...s){let[n,r]=Le[t]??["…","sent; the kernel answers when it is free"],a=!e||
+this.outcome(t)),l}outcome({state:t,note:e},...s){let[n,r]=Te[t]??["…","sent; the kernel answers when it is free"],a=!e||
 e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b","",`${n} ${r}`),s.some(Boolean)?" ":"",...s,a&&!a.startsWith(
 ":")?` ${a}`:a)}offer(t,e){let s=o("div","place");t.append(s);let n=this.forms.get(e.id);if(n&&!(e.changed&&n.values)){s.
 append(n.node);return}let r=k=>{this.forms.set(e.id,k),f(s,k.node),k.first?.focus()},a=()=>this.#s(e),l=k=>()=>this.leaveForm(
@@ -339,7 +340,7 @@ r=>r.contains(e));this.store.need("call",t.id,({texts:r})=>{e.classList.add("adk
 s.remove()})}#i(t,e){let s=e?this.#n(t):null;if(s)return s.node;let n=Qt(t.arguments,(a,l)=>this.showAll(t,a,l))??"",[r]=t.
 alike;return t.alike.length!==1||r.count===1?n:o("div","",n,o("div","remark",`${r.count.toLocaleString("en")} calls with\
  these arguments`))}#n(t){if(t.alike.length<2)return null;let e=this.tables.get(t.id);if(e?.keys===t.alike.map(({key:n})=>n).
-join())return e;let s=new ht(t,n=>this.store.need("call",t.id,({alike:r})=>n(r)));return this.tables.set(t.id,s),s}offerAfterAChange(t,e,s,n){
+join())return e;let s=new ct(t,n=>this.store.need("call",t.id,({alike:r})=>n(r)));return this.tables.set(t.id,s),s}offerAfterAChange(t,e,s,n){
 e.disabled=!0;let r=u=>this.store.decide(t,u,{args:null,reason:null}),a=t.gone?"":p("Re-ask","go",()=>r("reask")),l=t.gone?
 `Run ${t.version}`:`Run old version (${t.version})`,h=t.version?p(l,"edit",()=>r("old")):"",d=o("div","problem",t.changed);
 return o("div","",d,E(e,a,h,s,n))}offerToGive(t,e){let s=this.#o(e,()=>{let n=(l,h)=>{this.forms.delete(e.id),this.store.
@@ -348,18 +349,17 @@ decide(this.#s(e),l,h)},r=p("Refuse","refuse",()=>n("refuse",{})),a={...e.answer
 let s=a=>this.store.decide(this.#s(e),"answer",{value:a}),n=this.#o(e,()=>new q(e.answer_schema,s)),r=this.store.box&&this.
 isNext(e);f(n.twin,...r?["or type it below"]:["or type: ",o("code","",e.how)]),t.append(n.node)}#o(t,e){let s=this.forms.
 get(t.id)??e();return this.forms.set(t.id,s),s}isNext(t){return t===[...this.store.cards.values()].find(e=>e.kind==="inp\
-ut"&&this.store.isOpen(e))}#r(t){let e=[...this.store.cards.values()].filter(l=>this.store.isOpen(l)&&!et(l)),s=[...this.
+ut"&&this.store.isOpen(e))}#r(t){let e=[...this.store.cards.values()].filter(l=>this.store.isOpen(l)&&!st(l)),s=[...this.
 store.cards.keys()],n=e.find(l=>s.indexOf(l.id)>s.indexOf(t))??e[0],r=n&&this.nodes.get(n.id)?.node;if(!r)return!1;let a=this.
 forms.get(n.id)?.first??r.querySelector(".adknb-buttons button");return this.steady.focus(a instanceof HTMLElement?a:r),
-r.scrollIntoView({block:"nearest"}),!0}onCardKey(t){t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};function bt(i){
-return i.state!=="asked"&&!et(i)}var Ye={error:Je,wait:Ue,unsent:Ve};function et({kind:i}){return i in Ye}function Js({kind:i,
+r.scrollIntoView({block:"nearest"}),!0}onCardKey(t){t.key==="Escape"&&this.view.leave(),t.stopPropagation()}};function wt(i){
+return i.state!=="asked"&&!st(i)}var Ye={error:Je,wait:Ue,unsent:Ve};function st({kind:i}){return i in Ye}function Js({kind:i,
 tool:t,needs:e,in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which may have taken effect already"]:
 i==="credential"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["asks to call ",o("b","",t)]}function Us({
-title:i,text:t},e){let s=i.startsWith("code.py")?Yt(t,"python"):Fe(t),n=o("pre","json source",...s??[t]);n.tabIndex=0,n.
-setAttribute("role","group"),n.setAttribute("aria-label",i);let r=o("details","document",o("summary","",i),n);return r.open=
-e===0,r}function Gs(i){if(!/^https?:/i.test(i))return null;let t=o("a","link",`Open ${new URL(i).host}`);return t.href=i,
-t.target="_blank",t.rel="noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the addres\
-s it leads to:"))}var Vs=200,wt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.known=[],this.button=p("","s\
+title:i,text:t},e){let s=i.startsWith("code.py")?X(t,"python"):Fe(t),n=o("pre","json source",...s??[t]);n.tabIndex=0,n.setAttribute(
+"role","group"),n.setAttribute("aria-label",i);let r=o("details","document",o("summary","",i),n);return r.open=e===0,r}function Gs(i){
+if(!/^https?:/i.test(i))return null;let t=o("a","link",`Open ${new URL(i).host}`);return t.href=i,t.target="_blank",t.rel=
+"noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then paste the address it leads to:"))}var Vs=200,kt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.known=[],this.button=p("","s\
 mall attach",()=>{this.#t()}),this.button.append(Xs(),o("span","attach-word","Attach")),this.button.title="Files of your\
  computer or of the kernel's folder, variables of the notebook; drop or paste files here",this.button.setAttribute("aria\
 -expanded","false"),this.chips=o("div","attached"),this.note=o("div","attach-note bad"),this.note.setAttribute("role","s\
@@ -396,10 +396,10 @@ let e=[...this.list.querySelectorAll("button")],s=e.findIndex(r=>r===document.ac
 key]]??this.search).focus();else return;t.preventDefault(),t.stopPropagation()}};function Ys(i){return new Promise(t=>{let e=new FileReader;
 e.onload=()=>t(String(e.result).split(",",2)[1]??""),e.onerror=()=>t(null),e.readAsDataURL(i)})}function Xs(){let i=x("s\
 vg",{class:"adknb-clip-icon",viewBox:"0 0 16 16","aria-hidden":"true"});return i.append(x("path",{d:"M13.5 7.3 8 12.8a3.\
-2 3.2 0 0 1-4.6-4.6l5.8-5.7a2.1 2.1 0 0 1 3 3L6.6 11a1 1 0 0 1-1.5-1.4l5-5"})),i}var kt=class{constructor(t){this.host=t,this.reason="",this.input=o("textarea","input say"),this.input.rows=1,this.input.
+2 3.2 0 0 1-4.6-4.6l5.8-5.7a2.1 2.1 0 0 1 3 3L6.6 11a1 1 0 0 1-1.5-1.4l5-5"})),i}var xt=class{constructor(t){this.host=t,this.reason="",this.input=o("textarea","input say"),this.input.rows=1,this.input.
 id=g(),this.label=o("label","hidden"),this.label.htmlFor=this.input.id,this.hint=o("div","dim hint-line"),this.hint.id=`${this.
 input.id}-hint`,this.input.setAttribute("aria-describedby",this.hint.id),this.input.addEventListener("input",()=>this.#t()),
-this.attach=new wt(t,()=>this.input.focus()),this.send=p("Send","go send",()=>this.submit()),this.stop=p("Stop","stop",()=>{
+this.attach=new kt(t,()=>this.input.focus()),this.send=p("Send","go send",()=>this.submit()),this.stop=p("Stop","stop",()=>{
 t.emit({kind:"stop"}),this.input.focus()});let e=o("div","composer-row",this.attach.button,this.hint,this.stop,this.send),
 s=o("div","composer-field",this.attach.chips,this.attach.note,this.label,this.input,e);this.node=o("div","composer",this.
 attach.panel,s),s.addEventListener("mousedown",n=>{n.target===s&&(n.preventDefault(),this.input.focus())}),this.input.addEventListener(
@@ -426,16 +426,16 @@ open?"▾":"▸",this.button.setAttribute("aria-expanded",String(this.open)),thi
 body,...this.steps.map(Zs))}};function Zs(i){if(i.kind!=="call")return o("div",`talk-step talk-step-${i.kind}`,i.text);let t=i.
 ok===!1?o("span","bad","failed"):null,e=w(i.ms),s=o("div","talk-step-call",o("code","",o("b","",i.tool),"(",i.args,")"),
 o("span","talk-step-end",t,e?` ${e}`:"")),n=i.result??i.text;return o("div","talk-step",s,n?o("div","talk-step-result",n):
-null)}var xt=class{constructor(t,e){this.host=t,this.growing=null,this.drawn="",this.head=o("div","talk-head"),this.text=o("di\
+null)}var vt=class{constructor(t,e){this.host=t,this.growing=null,this.drawn="",this.head=o("div","talk-head"),this.text=o("di\
 v","talk-text"),this.steps=new K(e),this.node=o("div","talk-part",this.head,this.text,this.steps.node)}paint(t,{model:e,
 named:s,running:n}){this.node.dataset.kind=t.kind,this.head.hidden=!s||!t.who,s&&f(this.head,o("b","",t.who),e?o("span",
 "talk-model",e):null),this.steps.paint(t.steps,n);let{text:r,html:a,tail:l,streaming:h,pieces:d,pages:u}=t;if(this.text.
 hidden=!r&&!a&&!d.length&&!u.length,h&&a!==null){this.#t(t);return}let c=[r.length,a?.length,l.length,d.length,u.length,
 h].join();if(this.drawn===c&&!this.growing)return;this.drawn=c,this.growing=null;let m=a===null?o("div","text",r):W(a+l,
 null);f(this.text,r||a?m:null,...u.map(v=>M(v)),C(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new F(null),f(this.
-text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){ft(t,e,s);for(let n of t.querySelectorAll(
+text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){rt(t,e,s);for(let n of t.querySelectorAll(
 ".adknb-wide:not([tabindex])"))n.setAttribute("tabindex","0"),n.setAttribute("role","group"),n.setAttribute("aria-label",
-"Table");this.host.drawn(t)}};var vt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
+"Table");this.host.drawn(t)}};var yt=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
 "div","talk-mine"),this.note=o("div","talk-note"),this.question=o("div","talk-question",this.asked,this.note),this.answers=
 o("div","talk-parts"),this.thinking=o("div","talk-thinking",o("span",""),o("span",""),o("span","")),this.thinking.setAttribute(
 "aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0,this.copy=$("Copy",()=>this.words),this.retry=
@@ -453,7 +453,7 @@ asked,r,o("div","text",t.asked.text),l,C(t.asked.pieces))}this.note.textContent=
 t,e);let n=t.parts.some(r=>r.streaming);this.thinking.hidden=!t.running||n,this.copy.hidden=!this.words,this.actions.hidden=
 t.running||!(this.words||t.repeats||t.detailed)||!t.parts.length,this.retry.hidden=!t.retries,this.edit.hidden=!t.repeats,
 this.more.hidden=!t.detailed}#t(t,e){let s=new Set(this.parts.keys()),n="";for(let a of t.parts){s.delete(a.id);let l=this.
-parts.get(a.id);l||(l=new xt(this.host,this.unfold),this.parts.set(a.id,l),this.answers.append(l.node));let h=(a.kind===
+parts.get(a.id);l||(l=new vt(this.host,this.unfold),this.parts.set(a.id,l),this.answers.append(l.node));let h=(a.kind===
 "answer"||a.kind==="error")&&a.who!==n;l.paint(a,{model:e.models[a.who]??"",named:h,running:t.running}),a.kind!=="note"&&
 (n=a.who)}for(let a of s)this.parts.get(a)?.node.remove(),this.parts.delete(a);let r=t.parts.map(a=>this.parts.get(a.id)?.
 node);for(let[a,l]of r.entries())l&&this.answers.children[a]!==l&&this.answers.insertBefore(l,this.answers.children[a]??
@@ -465,13 +465,13 @@ r())});let l=o("div","talk-edit-buttons",p("Cancel","small",n),p("Send","small g
 s.value.length,s.value.length)}#s(){this.opened?this.close():(this.opened=this.host.details(this.turn?.id??""),f(this.place,
 this.opened?.node)),this.place.hidden=!this.opened,this.opened&&this.place.scrollIntoView({block:"nearest"}),this.more.setAttribute(
 "aria-expanded",String(!!this.opened))}close(){this.opened?.close(),this.opened=null,this.place.replaceChildren()}remove(){
-this.close(),this.node.remove()}};var ti=40,yt=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
+this.close(),this.node.remove()}};var ti=40,$t=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
 o("div","earlier"),this.list=o("div","talk-list"),this.inner=o("div","talk-inner",this.earlier,this.empty,this.list),this.
 scroller=o("div","talk",this.inner),this.scroller.tabIndex=0,this.scroller.setAttribute("role","log"),this.scroller.setAttribute(
 "aria-live","off"),this.scroller.setAttribute("aria-label","Conversation"),this.scroller.addEventListener("scroll",()=>{
 let{scrollHeight:s,scrollTop:n,clientHeight:r}=this.scroller;this.follows=s-n-r<ti,this.down.hidden=this.follows}),this.
 down=p("↓","to-end",()=>this.toEnd()),this.down.setAttribute("aria-label","To the newest message"),this.down.hidden=!0,
-this.slot=o("div","talk-slot");let e={...t,emit:s=>this.#t(s)};this.composer=new kt(e),this.typing=e,this.sized=new ResizeObserver(
+this.slot=o("div","talk-slot");let e={...t,emit:s=>this.#t(s)};this.composer=new xt(e),this.typing=e,this.sized=new ResizeObserver(
 ()=>{this.follows&&this.#e()}),this.sized.observe(this.inner),this.sized.observe(this.scroller),this.node=o("div","chat",
 o("div","talk-frame",this.scroller,this.down),this.slot,this.composer.node),this.composer.attach.listen(this.node),this.
 node.addEventListener("keydown",s=>{s.stopPropagation(),s.key==="Escape"&&t.leave()})}#t(t){return this.host.emit(t)?(this.
@@ -480,12 +480,12 @@ this.scroller.scrollHeight,this.down.hidden=!0}paint(t){this.earlier.textContent
 ge")} above are not shown`:"",this.#n(t);let e=new Set(this.turns.keys()),s=t.turns.at(-1);for(let n of t.turns)e.delete(
 n.id),this.#s(n,t,n===s);for(let n of e)this.turns.get(n)?.remove(),this.turns.delete(n);this.node.toggleAttribute("data\
 -gone",t.gone),this.composer.paint(t)}#s(t,e,s){let n=this.turns.get(t.id);n?s&&this.list.lastElementChild!==n.node&&this.
-list.append(n.node):(n=new vt(this.typing,r=>this.#i(r)),this.turns.set(t.id,n),this.list.append(n.node)),n.turn!==t&&n.
+list.append(n.node):(n=new yt(this.typing,r=>this.#i(r)),this.turns.set(t.id,n),this.list.append(n.node)),n.turn!==t&&n.
 paint(t,e)}#i(t){this.follows=!1,t()}#n({agent:t,description:e,suggestions:s,turns:n,gone:r}){this.empty.hidden=n.length>
 0;let a=JSON.stringify([t,e,s]);if(this.empty.hidden||this.empty.dataset.drawn===a)return;this.empty.dataset.drawn=a;let l=s.
 map(h=>p(h,"suggestion",()=>this.composer.fill(h)));f(this.empty,o("div","talk-agent",t),e?o("div","dim",e):null,l.length&&
 !r?o("div","suggestions",...l):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var N=i=>i.author==="user"?"you":i.author;function J(i){let t=N(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
-result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var Qe=/^(?!.*\/answer\d+$)/,$t=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
+result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var Qe=/^(?!.*\/answer\d+$)/,St=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
 this.of.clear();for(let t of this.store.rows.values())this.#e(t)}touch(t){t.op==="append"?this.#e(t.row):t.op==="clear"?
 this.reset():t.op==="status"||t.op==="card"?this.#t(this.entries.at(-1)):t.id!==void 0&&this.#t(this.of.get(t.id))}#t(t){
 t&&(t.turn=null)}#e(t){(t.kind==="user"&&Qe.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.
@@ -521,13 +521,13 @@ o("span","dim",`${n} ${a} ${r}`))),h=()=>{l.childElementCount===1&&l.append(o("d
 return l.addEventListener("toggle",()=>l.open&&h()),e&&h(),l.open=e,l}function ie(i){return i===""?null:o("span","name",
 `${i}: `)}function ii(i){let t=typeof i=="string"?i:JSON.stringify(i),e=o("span",typeof i=="string"?"string":"atom",t.slice(
 0,se));if(t.length<=se)return e;let s=p(`… ${(t.length-se).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
-remove()});return o("span","",e," ",s)}var St=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
+remove()});return o("span","",e," ",s)}var At=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
 "aria-label","State"),this.node.tabIndex=0}paint(){let{state:t,cards:e}=this.store,s=t.some(a=>a.kind),n=[...e.values()].
 some(a=>a.kind!=="wait"&&this.store.isOpen(a));if(this.node.hidden=!t.length||n&&!s,this.node.hidden)return;let r=o("div",
 "pane-head","State",s?o("span","dim",this.store.box?" · changes since it began":" · changes this turn"):null);f(this.node,
-r,...t.map(a=>ne(a.key,a.kind,a.old,a.value)))}};function ne(i,t,e,s){let[n,r]=[e,s].map(d=>tt(d??"")),a=t==="~"?`${n} →\
+r,...t.map(a=>ne(a.key,a.kind,a.old,a.value)))}};function ne(i,t,e,s){let[n,r]=[e,s].map(d=>et(d??"")),a=t==="~"?`${n} →\
  ${r}`:t==="-"?n:r,l=o("span","mark",t||" "),h=o("div","entry",l,o("span","key",i),o("span","value",a));return h.dataset.
-mark=t||"",z[t]&&l.append(o("span","hidden",` ${z[t]}`)),h}var At=class{constructor(t){this.store=t}exists(t){return!!(t.failure||t.detail||t.changes?.length||this.store.offers.includes(
+mark=t||"",z[t]&&l.append(o("span","hidden",` ${z[t]}`)),h}var Ot=class{constructor(t){this.store=t}exists(t){return!!(t.failure||t.detail||t.changes?.length||this.store.offers.includes(
 "event"))}request(t){this.store.offers.includes("event")&&this.store.send({kind:"need",what:"event",id:t.id})}node(t){let e=(t.
 changes??[]).map(n=>ne(n.key,n.kind,n.old,n.new)),s=this.store.panels.get(`event/${t.id}`);return o("div","detail",t.failure?
 Ke(t.failure):null,e.length?o("div","changes",o("div","dim","state changed by this event"),...e):null,...s?this.eventParts(
@@ -536,7 +536,7 @@ r,null,2)).join(`
 `)),n=this.store.offers.includes("rerun")&&!this.store.gone&&this.store.status.status!=="running"?p("Rerun from here","s\
 mall",()=>this.store.send({kind:"rerun",event:t.id.split("/")[0]})):null;return n&&(n.title="Ask again with the session \
 as it was before this event; this conversation is kept"),[o("div","detail-buttons",s,n),...e.map((r,a)=>D(r,e.length>1?`\
-event ${a+1}`:"event",a===e.length-1))]}};var oe=3,Ot=class{constructor(t,e){this.store=t,this.view=e,this.chosen=null,this.drawn=null,this.steps=new K(s=>s()),this.
+event ${a+1}`:"event",a===e.length-1))]}};var oe=3,Et=class{constructor(t,e){this.store=t,this.view=e,this.chosen=null,this.drawn=null,this.steps=new K(s=>s()),this.
 words=o("div","summary"),this.node=o("div","over",this.words),this.copy=$("Copy",()=>this.source),this.copy.classList.add(
 "adknb-quiet"),this.button=p("","small fold",()=>{this.chosen=!this.folded,this.folded||e.events.toTop(),e.stale=!0,e.paint()})}get isOver(){
 let{answer:t,status:e,box:s}=this.store;return!s&&t!==null&&e.status==="done"}get folded(){let t=[...this.store.cards.values()].
@@ -553,14 +553,14 @@ map(({tool:s,args:n,result:r})=>`✗ ${s}(${n??""}) → ${r}`);return t.length>o
 , see the events`),o("ul","failed-calls",...e.map(s=>o("li","",s)))}get source(){return[...this.store.rows.values()].findLast(
 t=>t.kind==="text"&&t.text)?.text??""}get line(){let{rows:t,earlier:e,status:s,usage:n}=this.store;return["Details",[...t.
 values()].some(a=>a.kind==="call")?"":b(t.size+e,"event"),s.seconds?ni(s.seconds):"",n.tokens?b(n.tokens,"token"):""].filter(
-Boolean).join(" · ")}question({question:t}){return!t||re(st(this.store.manager,this.store.own_id),t)?null:o("div","aske\
-d talk-question",o("div","talk-mine",Ht(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
+Boolean).join(" · ")}question({question:t}){return!t||re(it(this.store.manager,this.store.own_id),t)?null:o("div","aske\
+d talk-question",o("div","talk-mine",Ft(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
 iv","member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:n,shown:r}){let a=[...this.
-store.cards.values()].some(bt),l=W(a?s:e+s,this.store.manager),h=C(r);if(l.append(...(n??[]).map(u=>M(u)),...h?[h]:[]),!l.
-hasChildNodes())return null;ft(l,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
-return o("div","answered",d,o("div","talk-text",Ht(l)))}},ni=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function re(i,t){
+store.cards.values()].some(wt),l=W(a?s:e+s,this.store.manager),h=C(r);if(l.append(...(n??[]).map(u=>M(u)),...h?[h]:[]),!l.
+hasChildNodes())return null;rt(l,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
+return o("div","answered",d,o("div","talk-text",Ft(l)))}},ni=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function re(i,t){
 let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var oi=3,G=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
-this.dirty=new Set,this.selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new At(
+this.dirty=new Set,this.selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new Ot(
 t),this.earlier=o("div","earlier"),this.node=o("div","log",this.earlier),this.node.setAttribute("role","log"),this.node.
 setAttribute("aria-live","off"),this.node.setAttribute("aria-label","Events"),this.node.addEventListener("keydown",n=>this.
 onKey(n)),this.node.addEventListener("click",n=>this.onClick(n))}reset(){for(let t of this.store.rows.keys())this.mark(t)}touch(t){
@@ -576,7 +576,7 @@ this.dirty.add(t)}paint(){let{node:t,store:e}=this,s=!this.reading&&t.scrollHeig
 nodes].find(([,{node:e}])=>!e.hidden);this.select(t?.[0]??null,!1)}forget(){if(this.nodes.size!==this.store.rows.size)for(let[
 t,{node:e}]of this.nodes)this.store.rows.has(t)||(e.remove(),this.nodes.delete(t),this.open.delete(t))}paintRow(t,e){if(!t)
 return;let s=this.nodes.get(e);if(s&&t.streaming&&this.#n(s,t))return;let n=s?.node??o("div","row");this.#i(n,t);let r=o(
-"div","what"),a=t.streaming&&Ft(t)?new F(this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
+"div","what"),a=t.streaming&&zt(t)?new F(this.store.manager):null,l=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
 let h=this.details.exists(t)?this.disclosure(t):o("span","more"),d=this.numbers(t);f(n,h,this.author(t,s),r,d,this.detail(
 t)),s||this.node.append(n);let u=t.kind==="call"&&t.result===null&&t.ok===null;this.nodes.set(e,{node:n,growing:a,text:t.
 streaming?l:null,length:t.text.length,ms:d,waits:u})}#i(t,e){t.dataset.id=e.id,t.dataset.kind=e.kind,e.lane&&(t.dataset.
@@ -589,7 +589,7 @@ this.node.lastElementChild;return n.toggleAttribute("data-again",r?.querySelecto
 s,s.length>this.longest&&(this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),
 n}numbers(t){let e=o("span","ms",w(t.ms));return t.usage&&(e.append(o("div","tokens",t.kind==="call"?`asked with ${t.usage.
 text}`:t.usage.text)),e.title=t.usage.title),e}fill(t,e){if(e.kind==="call")return this.fillCall(t,e),null;if(e.kind==="\
-error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),Ft(e)){let n=W(
+error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),zt(e)){let n=W(
 e.html+(e.tail??""),this.store.manager);return t.append(n,...(e.pages??[]).map(r=>M(r))),t.append(C(e.shown)??""),null}let s=document.
 createTextNode(e.text);return t.append(o("span","text",s)),e.streaming&&t.append(o("span","caret","▌")),t.append(C(e.shown)??
 ""),s}fillCall(t,e){if(t.append(o("span","icon","⚙")," ",o("span","call",e.tool,"(",o("wbr",""),o("span","args",e.args),
@@ -602,7 +602,7 @@ store.rows.get(t);!s||!this.details.exists(s)||(e?this.open.add(t):this.open.del
 t),this.view.schedule())}narrow(t){this.words=t.trim().toLowerCase();for(let[e,{node:s}]of this.nodes){let n=this.store.
 rows.get(e);s.hidden=!n||!this.fits(n)||this.#o(n)}this.view.schedule()}fits(t){return!this.words||J(t).toLowerCase().includes(
 this.words)}matches(){return[...this.store.rows.values()].filter(t=>this.fits(t))}#o(t){return t.kind!=="user"||t.author!==
-"user"||this.store.box||!["running","pending"].includes(this.store.status.status)?!1:(this.source??=st(this.store.manager,
+"user"||this.store.box||!["running","pending"].includes(this.store.status.status)?!1:(this.source??=it(this.store.manager,
 this.store.own_id),re(this.source,t.text))}toTop(){this.node.scrollTop=0}reveal(t){let e=[...this.nodes.keys()].findLast(
 s=>s===t||s.startsWith(`${t}/`));e&&(this.select(e),this.toggle(e,!0),this.nodes.get(e)?.node.scrollIntoView({block:"nea\
 rest"}))}select(t,e=!0){let s=this.nodes.get(this.selected??"")?.node;s&&(s.tabIndex=-1),this.selected=t;let n=this.nodes.
@@ -615,8 +615,8 @@ stopPropagation())}}#r(t){let e=[...this.nodes].filter(([,{node:r}])=>!r.hidden)
 ""),n={ArrowUp:s-1,ArrowDown:s+1,Home:0,End:e.length-1};return t in n?(this.select(e[Math.min(e.length-1,Math.max(0,n[t]))]??
 null),!0):!1}#a(t){if(t==="Escape")this.view.leave();else if(this.selected)if(t==="Enter")this.toggle(this.selected);else if(t===
 "ArrowRight")this.toggle(this.selected,!0);else if(t==="ArrowLeft")this.toggle(this.selected,!1);else return!1;else return!1;
-return!0}};var ri=400,es=15e5,Et=class{constructor(t,e){this.store=t,this.view=e,this.turns=new $t(t),this.opened=new Map,this.sent=
-null,this.waiting=0,this.chat=new yt({emit:n=>this.#e(n),details:n=>this.#o(n),attachables:()=>this.#r(),drawn:n=>X(n,t.
+return!0}};var ri=400,es=15e5,Ct=class{constructor(t,e){this.store=t,this.view=e,this.turns=new St(t),this.opened=new Map,this.sent=
+null,this.waiting=0,this.chat=new $t({emit:n=>this.#e(n),details:n=>this.#o(n),attachables:()=>this.#r(),drawn:n=>Q(n,t.
 manager),leave:()=>e.leave()}),this.node=this.chat.node,this.chosen=o("select","session"),this.chosen.id=g(),this.chosen.
 addEventListener("change",()=>{t.send({kind:"session",name:this.chosen.value}),this.chat.composer.input.focus()});let s=o(
 "label","hidden","Session");s.htmlFor=this.chosen.id,this.fresh=p("New","small",()=>{t.send({kind:"session",name:""}),this.
@@ -637,7 +637,7 @@ note:s}){let n=this.store.box?.waiting?`waiting for ${this.store.box.waiting}`:s
 attached:e,pieces:[]},parts:[],running:!n,note:n,repeats:!1,retries:!1,detailed:!1}}get reason(){let{status:t,cards:e,box:s,
 gone:n}=this.store;return n?"The kernel is gone: run the cell again.":[...e.values()].some(r=>this.store.isOpen(r)&&!this.
 isTypedHere(r))?"Answer the card above first.":this.sent?"Sent; the kernel answers when it is free.":t.status==="running"&&
-!s?.elsewhere?"Wait for the answer, or stop it.":""}isTypedHere(t){return et(t)||t.kind==="input"&&!t.tool}#e(t){if(t.kind===
+!s?.elsewhere?"Wait for the answer, or stop it.":""}isTypedHere(t){return st(t)||t.kind==="input"&&!t.tool}#e(t){if(t.kind===
 "stop")return this.view.stopNow(),!0;if(this.reason)return!1;if(t.kind==="send")return this.#i({kind:"ask",text:t.text,attach:this.#s(
 t.attach)},t.text,t.attach);let e=this.turns.take().find(r=>r.id===t.turn),s=t.kind==="edit"?t.text:e?.asked?.text??"";if(t.
 turn.startsWith("refused"))return this.#i({kind:"ask",text:s,attach:[]},s);let n=t.turn.split("/")[0];return this.#i({kind:"\
@@ -647,19 +647,19 @@ store.send(t)?(this.sent={text:e,attached:s.map(({name:n})=>n),note:""},this.cha
 ()=>{if(!this.sent)return;let n=we(this.store.manager);this.sent={...this.sent,note:n?`waiting for ${n}`:""},this.view.repaint()},
 ri),this.view.repaint(),!0):!1}#n(){clearTimeout(this.waiting),this.sent=null}#o(t){let e=new G(this.store,this.view,s=>this.
 turns.isIn(t,s));return this.opened.set(t,e),e.reset(),e.paint(),{node:e.node,close:()=>{this.opened.delete(t)}}}#r(){let t=g();
-return new Promise(e=>{this.store.need("attachables",t,e)})}remove(){clearTimeout(this.waiting),this.chat.remove()}};var Ct=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
+return new Promise(e=>{this.store.need("attachables",t,e)})}remove(){clearTimeout(this.waiting),this.chat.remove()}};var Lt=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
 -keyshortcuts","/ s w Escape")}onKey(t){t.ctrlKey||t.metaKey||t.altKey||t.isComposing||t.target instanceof Element&&(t.target.
 closest("input, textarea, select, [contenteditable], .adknb-form")||this.handle(t.key)&&(t.preventDefault(),t.stopPropagation()))}handle(t){
 let{tabs:e,tools:s}=this.view;if(t==="Escape")return this.view.leave(),!0;let n={"/":"events",s:"state",w:"waterfall"}[t],
 r=e.panels.find(a=>a.name===n&&a.exists);return!r||!this.view.store.rows.size?!1:(this.view.unfold(),e.select(r,t!=="/"),
-this.view.paint(),t==="/"&&s.filter.focus(),!0)}};var Lt=class{constructor(t){this.store=t,this.nodes=new Map,this.node=o("ul","lanes"),this.node.setAttribute("aria-label",
+this.view.paint(),t==="/"&&s.filter.focus(),!0)}};var Tt=class{constructor(t){this.store=t,this.nodes=new Map,this.node=o("ul","lanes"),this.node.setAttribute("aria-label",
 "Working at once"),this.node.tabIndex=0}paint(){let{lanes:t,last:e,rows:s}=this.store;if(this.node.hidden=t.size<2,!this.
 node.hidden)for(let n of t.values()){let r=this.words(s.get(e.get(n.id)??"")),a=`${n.state} ${r}`,l=this.nodes.get(n.id);
-if(l?.drawn===a)continue;let[h,d]=Q[n.state]??["",""],u=o("span","stands",o("span","icon",h),` ${d}`),c=o("li","lane",u,
+if(l?.drawn===a)continue;let[h,d]=Z[n.state]??["",""],u=o("span","stands",o("span","icon",h),` ${d}`),c=o("li","lane",u,
 o("span","author",n.label),o("span","words",r));c.dataset.mark=n.state,c.dataset.lane=String(this.color(n.id)),l?l.node.
 replaceWith(c):this.node.append(c),this.nodes.set(n.id,{node:c,drawn:a})}}words(t){return t?t.kind==="call"?`⚙ ${t.tool}\
 (${t.args}) ${t.result??t.text}`:t.text.trim().split(`
-`).pop():""}color(t){return[...this.store.lanes.keys()].indexOf(t)%4}};var Tt=class{constructor(t,e){this.store=t,this.view=e,this.filter=o("input","input filter"),this.filter.type="search",this.
+`).pop():""}color(t){return[...this.store.lanes.keys()].indexOf(t)%4}};var Mt=class{constructor(t,e){this.store=t,this.view=e,this.filter=o("input","input filter"),this.filter.type="search",this.
 filter.placeholder="filter",this.filter.setAttribute("aria-label","Filter the events"),this.filter.addEventListener("inp\
 ut",()=>e.events.narrow(this.filter.value)),this.filter.addEventListener("keydown",s=>{s.stopPropagation(),s.key==="Esca\
 pe"&&(this.filter.value||e.leave(),this.filter.value="",e.events.narrow(""))}),this.count=o("span","dim found"),this.count.
@@ -670,9 +670,9 @@ this.filter,this.copy,this.save)}paint(t,e){this.node.hidden=e||this.view.tabs.c
 size,this.count.textContent=t===null?"":`${t} of ${this.store.rows.size}`}download(){this.waits=this.store.offers.includes(
 "log")&&this.store.send({kind:"need",what:"log"}),this.waits||this.keep([...this.store.rows.values()].map(t=>JSON.stringify(
 t)).join(`
-`))}touch(t){t.op!=="panel"||t.name!=="log"||!this.waits||(this.waits=!1,this.keep(t.data))}keep(t){nt("events.jsonl","a\
+`))}touch(t){t.op!=="panel"||t.name!=="log"||!this.waits||(this.waits=!1,this.keep(t.data))}keep(t){ot("events.jsonl","a\
 pplication/jsonl",`${t}
-`)}};var Mt=class{constructor(t){this.store=t,this.toggled=new Set,this.chips=o("span","chips"),this.node=o("div","notice"),this.
+`)}};var jt=class{constructor(t){this.store=t,this.toggled=new Set,this.chips=o("span","chips"),this.node=o("div","notice"),this.
 node.id=g(),this.node.setAttribute("role","note"),this.painted="[]"}paint(){let{notice:t,notices:e}=this.store,s=e.filter(
 a=>this.#t(a)),n=[t,...s.map(({label:a,text:l})=>a?`${a}: ${l}`:l)].filter(Boolean);this.node.textContent=n.join(`
 `),this.node.hidden=!n.length;let r=e.filter(({label:a})=>a);JSON.stringify(r)!==this.painted&&(this.painted=JSON.stringify(
@@ -685,7 +685,7 @@ i,ai(e),s,n)}:is.get(i)??null}var ss=new Map;function ai(i){let t=ss.get(i);if(t
 this.root=s,this.view=os(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
 oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function os(i,t){
 let{store:e}=t;return{need:s=>new Promise(n=>{e.need(i,s,n)}),showEvent:s=>t.showEvent(s),get status(){return e.status.status}}}
-var jt=class{constructor(t,e){this.panel=t,this.view=e,this.name=t.name,this.title=t.title,this.node=o("div",t.look??`pa\
+var Nt=class{constructor(t,e){this.panel=t,this.view=e,this.name=t.name,this.title=t.title,this.node=o("div",t.look??`pa\
 nel ${t.name}`),this.node.tabIndex=0,this.request=new le(e.store,t.asks??t.name),this.part=t.mount?.(this.node,e)??{paint:s=>t.
 render?.(this.node,s,os(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
 this.name)}get isOffered(){let{offers:t,gone:e}=this.view.store;return this.panel.asks!==null&&!e&&t.includes(this.name)}opened(){
@@ -698,17 +698,17 @@ now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.ti
 dasharray text-anchor font-size font-weight".split(" "));function di({width:i,height:t,shapes:e}){let s=x("svg",{width:i,
 height:t,viewBox:`0 0 ${i} ${t}`});s.style.minWidth=`${Math.round(i*.65)}px`;for(let{tag:n,at:r,text:a,key:l}of e){if(!li.
 has(n))continue;let h=x(n,Object.fromEntries(Object.entries(r).filter(([d])=>hi.has(d))));h.dataset.key=l,h.textContent=
-a,s.append(h)}return s}var Nt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
+a,s.append(h)}return s}var _t=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
 "role","img"),this.node.tabIndex=0}followPath(){let t=this.node.getBoundingClientRect(),e=this.node.querySelector("rect:\
 is([data-mark=now], [data-mark=waits]):not([fill=none])");if(!e)return;let s=e.getBoundingClientRect();(s.top<t.top||s.bottom>
 t.bottom)&&(this.node.scrollTop+=(s.top+s.bottom-t.top-t.bottom)/2),(s.left<t.left||s.right>t.right)&&(this.node.scrollLeft+=
 (s.left+s.right-t.left-t.right)/2)}paint(){let{drawing:t,marks:e}=this.store;if(this.node.hidden=!t,!!t){this.drawn!==t&&
 (this.drawn=t,f(this.node,di(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
 e);this.node.setAttribute("aria-label",[t.title,...this.stateTexts()].join("; ")),this.followPath()}}#t(t,e){let{key:s=""}=t.
-dataset,n=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==n&&(t.dataset.mark=n,s.startsWith("s:")?t.textContent=Q[n]?.[0]??
+dataset,n=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==n&&(t.dataset.mark=n,s.startsWith("s:")?t.textContent=Z[n]?.[0]??
 "":s.startsWith("c:")&&(t.textContent=n))}stateTexts(){let{drawing:t,marks:e}=this.store,s=(t?.shapes??[]).filter(({at:n,
-key:r})=>n["font-weight"]&&r.startsWith("n:"));return Object.entries(Q).flatMap(([n,[,r]])=>{let a=s.filter(({key:l})=>n!==
-"was"&&e[l]===n).map(({text:l})=>l);return a.length?[`${r}: ${[...new Set(a)].join(", ")}`]:[]})}};var _t=class{constructor(t,e){this.panels=t,this.view=e,this.current=t[0],this.node=o("div","tabs"),this.node.setAttribute(
+key:r})=>n["font-weight"]&&r.startsWith("n:"));return Object.entries(Z).flatMap(([n,[,r]])=>{let a=s.filter(({key:l})=>n!==
+"was"&&e[l]===n).map(({text:l})=>l);return a.length?[`${r}: ${[...new Set(a)].join(", ")}`]:[]})}};var It=class{constructor(t,e){this.panels=t,this.view=e,this.current=t[0],this.node=o("div","tabs"),this.node.setAttribute(
 "role","tablist"),this.node.setAttribute("aria-label","Panels"),this.tabs=new Map(t.map(s=>[s,this.tab(s)])),this.node.append(
 ...this.tabs.values()),this.node.addEventListener("keydown",s=>this.onKey(s))}tab(t){let e=o("button","tab",t.title);return e.
 type="button",e.id=g(),e.setAttribute("role","tab"),e.addEventListener("click",()=>this.select(t)),t.node.id=g(),t.node.
@@ -719,14 +719,14 @@ e,s]of this.tabs)s.hidden=!t.includes(e),s.setAttribute("aria-selected",String(e
 0:-1,e.node.hidden=e!==this.current;this.node.hidden=t.length<2}onKey(t){if(t.ctrlKey||t.metaKey||t.altKey||t.shiftKey)return;
 let e=this.panels.filter(r=>this.tabs.get(r)?.hidden===!1),s=e.indexOf(this.current),n={ArrowLeft:s-1+e.length,ArrowRight:s+
 1,Home:0,End:e.length-1};if(t.key in n)this.select(e[n[t.key]%e.length],!0);else if(t.key==="Escape")this.view.leave();else if(t.
-key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault(),t.stopPropagation()}};var It=class{constructor(t,e,s){this.store=t,this.missed=new it(t,s),this.frame=0,this.stale=!0,this.stopping=!1,this.placed=
+key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault(),t.stopPropagation()}};var Bt=class{constructor(t,e,s){this.store=t,this.missed=new nt(t,s),this.frame=0,this.stale=!0,this.stopping=!1,this.placed=
 !1,this.title=o("span","title"),this.model=o("span","model dim"),this.status=o("span","status"),this.stop=p("Stop","stop",
-()=>this.stopNow()),this.notice=new Mt(t),this.lanes=new Lt(t),this.picture=new Nt(t),this.events=new G(t,this),this.state=
-new St(t),this.cards=new gt(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
-"role","status");let n=t.listed.map(ns).filter(r=>r!==null);this.tabs=new _t(n.map(r=>new jt(r,this)),this),this.log=this.
-tabs.panels[0],this.tools=new Tt(t,this),this.summary=new Ot(t,this),this.bar=o("div","bar",this.summary.copy,this.summary.
-button,this.tabs.node,this.tools.node),this.panelsShown=!t.box,this.chatBox=t.box?new Et(t,this):null,this.announcer=new lt(
-t),this.root=this.#t(),this.keys=new Ct(this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#s(),
+()=>this.stopNow()),this.notice=new jt(t),this.lanes=new Tt(t),this.picture=new _t(t),this.events=new G(t,this),this.state=
+new At(t),this.cards=new bt(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
+"role","status");let n=t.listed.map(ns).filter(r=>r!==null);this.tabs=new It(n.map(r=>new Nt(r,this)),this),this.log=this.
+tabs.panels[0],this.tools=new Mt(t,this),this.summary=new Et(t,this),this.bar=o("div","bar",this.summary.copy,this.summary.
+button,this.tabs.node,this.tools.node),this.panelsShown=!t.box,this.chatBox=t.box?new Ct(t,this):null,this.announcer=new dt(
+t),this.root=this.#t(),this.keys=new Lt(this),this.box=o("div","root",this.root),this.ticking=window.setInterval(()=>this.#s(),
 1e3),e.append(this.box),this.reset()}#t(){let t=o("div","head",this.title,this.model,this.notice.chips,o("span","gap"),this.
 status,this.chatBox?this.chatBox.head:this.stop);for(let l of[t,this.bar])l.addEventListener("keydown",h=>h.stopPropagation());
 let e=this.tabs.panels.map(({node:l})=>l),{answered:s,node:n}=this.cards,r=[s,this.summary.node,this.bar,this.lanes.node,
@@ -745,7 +745,7 @@ this.foot.textContent=t.usage.text,this.foot.title=t.usage.title??"";let s=e||!t
 text||s;let n=!(t.rows.size||t.state.length||t.drawing);if(this.bar.hidden=n||!this.panelsShown,this.bar.toggleAttribute(
 "data-folded",e),s||n)for(let r of this.tabs.panels)r.node.hidden=!0;this.tabs.node.hidden||=e,this.picture.paint(),this.
 state.paint(),!s&&!n&&this.tabs.current.paint(),this.cards.paint(),this.chatBox?.paint()}#e(){let{status:t,box:e,rows:s,
-seconds:n}=this.store,[r,a]=Ce[t.status]??["",t.status],l=t.status==="running",h=e?0:[...s.values()].filter(c=>c.kind===
+seconds:n}=this.store,[r,a]=Le[t.status]??["",t.status],l=t.status==="running",h=e?0:[...s.values()].filter(c=>c.kind===
 "call"&&c.ok===!1).length,d=l&&n>=1?o("span","elapsed",` · ${R(n)}`):null,u=h?`, ${b(h,"tool")} failed`:"";f(this.status,
 o("span","icon",r),` ${t.text||a}${u}`,d),this.root.toggleAttribute("data-failed",h>0),this.stop.hidden=!l,this.stop.disabled=
 this.stopping,this.stop.textContent=this.stopping?"Stopping…":"Stop"}#s(){this.store.status.status!=="running"||!this.
@@ -757,7 +757,7 @@ activeElement instanceof HTMLElement&&document.activeElement.blur(),t instanceof
 return this.placed&&!this.box.isConnected&&!this.box.closest(".jp-OutputArea")}moveTo(t){t.append(this.box),this.reset()}remove(){
 cancelAnimationFrame(this.frame),clearInterval(this.ticking),this.cards.steady.stop(),this.chatBox?.remove();for(let t of this.
 tabs.panels)t.closed();this.store.views.delete(this),this.box.remove()}};S({name:"events",title:"Events",look:"panes",asks:null,exists:()=>!0,mount(i,t){return i.removeAttribute("tabindex"),i.append(
-t.picture.node,t.events.node,t.state.node),{paint(){t.picture.node.parentNode!==i&&t.events.node.before(t.picture.node)}}}});var he=400,Bt=22,Pt={agent:["▸","agent"],model:["◆","model"],tool:["⚙","tool"],person:["⚠","person"]},de=class{constructor(t,e){
+t.picture.node,t.events.node,t.state.node),{paint(){t.picture.node.parentNode!==i&&t.events.node.before(t.picture.node)}}}});var he=400,Pt=22,Rt={agent:["▸","agent"],model:["◆","model"],tool:["⚙","tool"],person:["⚠","person"]},de=class{constructor(t,e){
 this.root=t,this.view=e,this.data=[],this.bars=[],this.picture=o("div","bars"),this.table=o("details","twin-table",o("su\
 mmary","","As a table")),this.table.addEventListener("toggle",()=>this.paintTable()),t.append(this.picture,this.table),this.
 drawn="",new ResizeObserver(()=>this.paint(this.data)).observe(t)}paint(t=[]){this.data=t;let e=this.root.clientWidth-24,
@@ -765,25 +765,25 @@ s=`${e} ${JSON.stringify(t)}`;if(this.root.hidden||e<=0||s===this.drawn)return;t
 length>he?o("div","dim",`${t.length-he} earlier bars`):null;t.length?f(this.picture,n,this.draw(this.bars,e)):f(this.picture,
 o("div","dim","Nothing has been timed yet.")),this.table.hidden=!t.length,this.paintTable()}draw(t,e){let s=Math.max(1,...t.
 map(c=>Math.max(c.begin,c.end??0))),n=Math.min(...t.map(c=>c.begin))>=s?0:Math.min(...t.map(c=>c.begin)),r=Math.min(230,
-Math.round(e*.34)),a=e-r-62,l=c=>r+(c-n)/(s-n||1)*a,h=t.length*Bt+22,d=x("svg",{width:e,height:h,viewBox:`0 0 ${e} ${h}`,
+Math.round(e*.34)),a=e-r-62,l=c=>r+(c-n)/(s-n||1)*a,h=t.length*Pt+22,d=x("svg",{width:e,height:h,viewBox:`0 0 ${e} ${h}`,
 role:"img"});d.setAttribute("aria-label",`${t.length} bars over ${w(s-n)}; the table below says the same`);let u=c=>s-n<
 1e3?w(c):`${(c/1e3).toFixed(1)} s`;for(let c of ci(n,s,Math.max(2,Math.floor(a/90))))d.append(x("path",{class:"adknb-gri\
 d",d:`M${l(c)} 16V${h}`})),d.append(x("text",{class:"adknb-tick",x:l(c),y:11,"text-anchor":"middle"},u(c-n)));return d.append(
-...t.map((c,m)=>this.bar(c,20+m*Bt,l,s,r,e))),d}bar(t,e,s,n,r,a){let[l,h]=[s(t.begin),Math.max(s(t.end??n),s(t.begin)+2)],
+...t.map((c,m)=>this.bar(c,20+m*Pt,l,s,r,e))),d}bar(t,e,s,n,r,a){let[l,h]=[s(t.begin),Math.max(s(t.end??n),s(t.begin)+2)],
 d=x("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
-12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":Pt[t.kind]?.[0]??""} ${t.name}`;d.append(x("title",{},ui(t))),d.append(x(
-"rect",{class:"adknb-hit",x:0,y:e,width:a,height:Bt})),d.append(x("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
-c-1))}…`:m));let v=t.kind==="agent"?6:12,A=(k,Rt,_)=>x("rect",{class:`adknb-${_}`,x:k,y:e+(Bt-v)/2,width:Math.max(1,Rt-
+12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":Rt[t.kind]?.[0]??""} ${t.name}`;d.append(x("title",{},ui(t))),d.append(x(
+"rect",{class:"adknb-hit",x:0,y:e,width:a,height:Pt})),d.append(x("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
+c-1))}…`:m));let v=t.kind==="agent"?6:12,A=(k,qt,_)=>x("rect",{class:`adknb-${_}`,x:k,y:e+(Pt-v)/2,width:Math.max(1,qt-
 k),height:v,rx:2}),L=t.first===null?null:s(t.first);L===null?d.append(A(l,h,t.kind==="model"?"waits":"work")):d.append(A(
 l,L,"waits"),A(L,h,"work"));let V=t.end===null?"…":w(t.end-t.begin);d.append(x("text",{class:"adknb-taken",x:h+5,y:e+15},
 V));let{event:T}=t;return T&&d.addEventListener("click",()=>this.view.showEvent(T)),d}paintTable(){if(!this.table.open)return;
 let t=o("tr","",...["what","name","of","begins","first piece","takes"].map(s=>o("th","",s))),e=this.bars.map(s=>o("tr","",
-...[s.error?`${Pt[s.kind]?.[1]} ✗ ${s.error}`:Pt[s.kind]?.[1]??s.kind,s.name,s.agent,w(s.begin)||"0",s.first===null?"":
+...[s.error?`${Rt[s.kind]?.[1]} ✗ ${s.error}`:Rt[s.kind]?.[1]??s.kind,s.name,s.agent,w(s.begin)||"0",s.first===null?"":
 w(s.first-s.begin),s.end===null?rs(s):w(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
 this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function ci(i,t,e){let s=(t-i)/e,n=10**Math.floor(
 Math.log10(s||1)),r=[1,2,5,10].map(l=>l*n).find(l=>l>=.8*s)??s,a=Math.max(r,t-i<1e3?1:100);return Array.from({length:Math.
 floor((t-i)/a)+1},(l,h)=>i+h*a)}function rs(i){return i.kind==="person"?"still waits":"still at work"}function ui(i){let t=i.
-end===null?rs(i):`took ${w(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${w(i.first-i.begin)}`,s=`${Pt[i.kind]?.[1]??
+end===null?rs(i):`took ${w(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${w(i.first-i.begin)}`,s=`${Rt[i.kind]?.[1]??
 i.kind} ${i.name}: began at ${w(i.begin)||"0 ms"}, ${t}${e}`;return i.error?`${s}; ${i.error}`:s}S({name:"waterfall",title:"\
 Waterfall",mount:(i,t)=>new de(i,t)});var pi={user:"of this user",app:"of all",temp:"of this turn"},ce=class{constructor(t,e){this.store=e.store,this.whole=void 0,
 this.editing=null,this.sent=null,this.drawn=null,this.choices="",this.against=o("select","input"),this.against.setAttribute(
@@ -813,8 +813,8 @@ wn",h=>{h.stopPropagation(),h.key==="Escape"?a():h.key==="Enter"&&!h.shiftKey&&!
 (h.preventDefault(),r())}),l}input(t,e,s){let n=o(s.includes(`
 `)?"textarea":"input","input");return n.value=s,n.placeholder=e,n.setAttribute("aria-label",`${t} (${e})`),n}send(t){this.
 sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.send(t)}};function fi({kind:i,old:t,
-value:e},s){let n=i==="-",r=i==="~"||n?o("div","was",o("span","hidden","was "),tt(t??"")):null;return o("div","values",r,
-n?null:o("div","value",tt(s??e??"")))}function mi(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
+value:e},s){let n=i==="-",r=i==="~"||n?o("div","was",o("span","hidden","was "),et(t??"")):null;return o("div","values",r,
+n?null:o("div","value",et(s??e??"")))}function mi(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
 t+1)]}S({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:i=>i.state.length>0,mount:(i,t)=>new ce(
 i,t)});S({name:"graph",title:"Graph",asks:null,exists:i=>!!i.drawing,mount(i,t){let e=o("div","dim standing");return i.removeAttribute(
 "tabindex"),i.append(e),{paint(){t.picture.node.parentNode!==i&&e.before(t.picture.node),e.textContent=t.picture.stateTexts().
@@ -863,11 +863,11 @@ t.op==="artifact"&&this.opened()}paint(){for(let t of this.store.artifacts.value
 ct/${t.id}`),s=this.nodes.get(t.id);if(s&&s.drawn===e)continue;let n=this.artifact({...t,...e},!!e);s?s.node.replaceWith(
 n):this.root.append(n),this.nodes.set(t.id,{node:n,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${B(
 t.size)}`,n=o("div","artifact-head",o("b","",t.name),o("span","dim",s)),{data:r,name:a,mime:l}=t;if(r){let d=p("Download",
-"small",()=>nt(a.split("/").pop()??a,l,$i(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let h=e?this.content(
-t):o("div","dim","…");return o("div","artifact",n,h)}content(t){return t.image?Wt(t.image,t.alt):t.html?o("div","html",
+"small",()=>ot(a.split("/").pop()??a,l,$i(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let h=e?this.content(
+t):o("div","dim","…");return o("div","artifact",n,h)}content(t){return t.image?Kt(t.image,t.alt):t.html?o("div","html",
 P(t.html)):t.page?M(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
 an be downloaded.":"Too large for a page.")}};function $i(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}S({name:"\
-artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new ge(i,t)});function qr(i,t=[]){if(i.get("html")!==void 0)return{show:n=>Ee(i,n)};let e=new at(i);for(let n of t)e.receive(n);let s=new Set;
+artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new ge(i,t)});function Dr(i,t=[]){if(i.get("html")!==void 0)return{show:n=>Ce(i,n)};let e=new ht(i);for(let n of t)e.receive(n);let s=new Set;
 return ye(e.own_id,i.widget_manager),e.box&&be(i.widget_manager),{show(n){let r=[...s].find(l=>l.isOrphan);r?.moveTo(n);
-let a=r??new It(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:H(i.widget_manager)}),e.send(
-{kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{qr as open,S as registerPanel};
+let a=r??new Bt(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:H(i.widget_manager)}),e.send(
+{kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{Dr as open,S as registerPanel};

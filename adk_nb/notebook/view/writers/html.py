@@ -33,6 +33,7 @@ from adk_nb.notebook.view.writers.elements import (
     SAID,
     Html,
     code,
+    coloured,
     element,
     escaped,
     frame,
@@ -176,9 +177,9 @@ def write(blocks: Sequence[Block]) -> Html:
     return Html("\n".join(part for block in blocks for part in _parts(block) if part))
 
 
-def for_view(blocks: Iterable[doc.Image | doc.Table | doc.Page | doc.Text]) -> list[dict[str, Any]]:
+def for_view(blocks: Iterable[doc.Image | doc.Table | doc.Page | doc.Text | doc.Code]) -> list[dict[str, Any]]:
     """Pieces of a result for a live view: `{"kind": "image", "src", "alt"}`, `{"kind": "table", "html", "note"}`,
-    `{"kind": "page", "page", "title"}` or `{"kind": "note", "text"}`.
+    `{"kind": "page", "page", "title"}`, `{"kind": "code", "text", "language"}` or `{"kind": "note", "text"}`.
     """
     return [_piece(block) for block in blocks]
 
@@ -193,13 +194,15 @@ def readable(markdown: str) -> str:
     return visible_text(to_html(markdown))
 
 
-def _piece(block: doc.Image | doc.Table | doc.Page | doc.Text) -> dict[str, Any]:
+def _piece(block: doc.Image | doc.Table | doc.Page | doc.Text | doc.Code) -> dict[str, Any]:
     if isinstance(block, doc.Image):
         return {"kind": "image", "src": block.src, "alt": cleaned(block.alt)}
     if isinstance(block, doc.Page):
         return {"kind": "page", "page": isolated_page(block.markup), "title": cleaned(block.title)}
     if isinstance(block, doc.Table):
         return {"kind": "table", "html": _table(block), "note": cleaned(block.note)}
+    if isinstance(block, doc.Code):
+        return {"kind": "code", "text": cleaned(doc.text_of(block.line)), "language": block.language}
     return {"kind": "note", "text": "".join(map(safe, parts_of(block.line)))}
 
 
@@ -249,6 +252,8 @@ def _(block: doc.Markdown) -> Iterable[str]:
 
 @_parts.register
 def _(block: doc.Code) -> Iterable[str]:
+    if block.language:
+        return [element("pre", element("code", coloured(cleaned(doc.text_of(block.line)), block.language)))]
     return [element("pre", element("code", *map(_code, parts_of(block.line))))]
 
 

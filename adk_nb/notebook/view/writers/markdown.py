@@ -68,7 +68,7 @@ def _(block: doc.Markdown) -> Iterable[str]:
 
 @_parts.register
 def _(block: doc.Code) -> Iterable[str]:
-    return [_code(block.line)]
+    return [_code(block.line, block.language)]
 
 
 @_parts.register
@@ -135,11 +135,11 @@ def _(block: doc.Only) -> Iterable[str]:
     return [write(block.blocks) if "text/markdown" in block.forms else ""]
 
 
-def _code(line: Line) -> str:
+def _code(line: Line, language: str = "") -> str:
     text = "".join(map(code_text, parts_of(line)))
     if _RISKY.search(text) or "`" in text:
         return f"<pre><code>{_as_entities(text)}</code></pre>"
-    return f"```\n{text}\n```"
+    return f"```{language if language == 'sql' else ''}\n{text}\n```"
 
 
 def _items(items: doc.Items) -> Iterator[str]:

@@ -1,5 +1,6 @@
 // Markup that Python rendered, sanitized again. All other content is inserted as text.
 
+import { highlighted } from "./chat/code.js";
 import { el, put } from "./elements.js";
 
 /** @import { Piece, Row } from "./types" */
@@ -153,8 +154,9 @@ export function resultPieces(pieces) {
 }
 
 /** @param {Piece} piece */
-function pieceOf({ kind, src, alt, html, note, page, title, text }) {
+function pieceOf({ kind, src, alt, html, note, page, title, text, language }) {
   if (kind === "image") return picture(src, alt);
+  if (kind === "code") return el("pre", "shown-code", ...highlighted(text, language ?? ""));
   if (kind === "table") return el("div", "html", safeMarkup(html), note ? el("div", "dim", note) : null);
   return kind === "page" ? isolated(page, title) : el("div", "dim", text);
 }

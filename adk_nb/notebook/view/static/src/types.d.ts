@@ -19,7 +19,7 @@ export interface StateEntry {
 
 /** A piece of a result: see writers/html.py. */
 export interface Piece {
-  kind: "image" | "table" | "page" | "note";
+  kind: "image" | "table" | "page" | "code" | "note";
   src: string;
   alt?: string;
   html: string;
@@ -27,6 +27,7 @@ export interface Piece {
   page: string;
   title?: string;
   text: string;
+  language?: string;
 }
 
 export interface Argument {

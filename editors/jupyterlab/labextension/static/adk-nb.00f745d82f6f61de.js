@@ -8,8 +8,8 @@
   /** @type {string[]} */
   const names = ["@codemirror/language", "@codemirror/state", "@codemirror/view", "@jupyterlab/codemirror", "@jupyterlab/notebook", "@jupyterlab/services", "@lezer/common", "@lezer/highlight"];
   const body = (/** @type {(name: string) => unknown} */ require, /** @type {{exports: object}} */ module) => {
-    var R=Object.defineProperty;var ye=Object.getOwnPropertyDescriptor;var be=Object.getOwnPropertyNames;var we=Object.prototype.hasOwnProperty;var _e=(e,t)=>{for(var n in t)R(e,n,{get:t[n],enumerable:!0})},ve=(e,t,n,s)=>{if(t&&typeof t=="object"||typeof t=="funct\
-ion")for(let o of be(t))!we.call(e,o)&&o!==n&&R(e,o,{get:()=>t[o],enumerable:!(s=ye(t,o))||s.enumerable});return e};var xe=e=>ve(R({},"__esModule",{value:!0}),e);var kt={};_e(kt,{default:()=>gt});module.exports=xe(kt);var L=require("@jupyterlab/codemirror"),I=require("@jupyterlab/notebook"),
+    var R=Object.defineProperty;var ye=Object.getOwnPropertyDescriptor;var be=Object.getOwnPropertyNames;var we=Object.prototype.hasOwnProperty;var ve=(e,t)=>{for(var n in t)R(e,n,{get:t[n],enumerable:!0})},_e=(e,t,n,s)=>{if(t&&typeof t=="object"||typeof t=="funct\
+ion")for(let o of be(t))!we.call(e,o)&&o!==n&&R(e,o,{get:()=>t[o],enumerable:!(s=ye(t,o))||s.enumerable});return e};var xe=e=>_e(R({},"__esModule",{value:!0}),e);var kt={};ve(kt,{default:()=>gt});module.exports=xe(kt);var L=require("@jupyterlab/codemirror"),I=require("@jupyterlab/notebook"),
 he=require("@jupyterlab/services");var z=[1400,500],Se=200,Te="application/vnd.jupyter.widget-view+json",Ee=/\x1b\[[0-9;]*[A-Za-z]/g,T=class{constructor(t){
 this._model=t,this.page=crypto.randomUUID(),this._known=[]}answer(t){return t.to!==this.page?null:t.ask==="read"?{cells:this.
 _cells.map((n,s)=>P(n,s))}:this._known.includes(t.id)?null:(this._known=[...this._known,t.id].slice(-Se),this._model.readOnly?
@@ -36,7 +36,7 @@ a)),i=o.length>0?o:r.filter(a=>a!==Te&&y(n[a]??""));return[s,...i.map(a=>`[${a}]
 … ${e.length-t-n} characters …
 ${e.slice(-n)}`}function Oe(e,t){let n=Math.min(e.length,t.length),s=0;for(;s<n&&e[s]===t[s];)s++;(S(e,s)||S(t,s))&&s--;
 let o=0;for(;o<n-s&&e.at(-1-o)===t.at(-1-o);)o++;return(S(e,e.length-o)||S(t,t.length-o))&&o--,{from:s,to:e.length-o,text:t.
-slice(s,t.length-o)}}function S(e,t){return t>0&&t<e.length&&(e.codePointAt(t-1)??0)>65535}var m=require("@codemirror/language"),_=require("@codemirror/state"),f=require("@lezer/common"),p=require("@lezer/highlight");var X={agent:{body:"prose",text:!1,options:{"-m":{value:!0,names:"model"},"--model":{value:!0,names:"model"},"-t":{value:!0,
+slice(s,t.length-o)}}function S(e,t){return t>0&&t<e.length&&(e.codePointAt(t-1)??0)>65535}var m=require("@codemirror/language"),v=require("@codemirror/state"),f=require("@lezer/common"),p=require("@lezer/highlight");var X={agent:{body:"prose",text:!1,options:{"-m":{value:!0,names:"model"},"--model":{value:!0,names:"model"},"-t":{value:!0,
 names:"tool"},"--tools":{value:!0,names:"tool"},"--notebook":{},"--skills":{value:!0,names:"folder"},"--sub":{value:!0,names:"\
 agent"},"--mode":{value:!0,choices:["chat","single_turn","task"]},"--kind":{value:!0,choices:["sequential","parallel","l\
 oop","llm"]},"--description":{value:!0},"--output-key":{value:!0,names:"state"},"--output-schema":{value:!0,names:"varia\
@@ -44,28 +44,28 @@ ble"},"--input-schema":{value:!0,names:"variable"},"--max-iterations":{value:!0}
 "--root":{},"--replace":{}}},workflow:{body:"edges",text:!1,options:{"--description":{value:!0},"--max-concurrency":{value:!0},
 "--root":{},"--replace":{}}},tool:{body:"python",text:!1,options:{"--confirm":{},"--thread":{},"--timeout":{value:!0},"-\
 -effect":{value:!0,choices:["pure","idempotent","once"]},"--long-running":{},"--pause":{},"--only":{value:!0},"--replace":{},
-"--rename":{value:!0},"--openapi":{value:!0,names:"document"},"--mcp":{value:!0}}},chat:{body:"prose",text:!0,options:{"\
--s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--new":{},"--attach":{value:!0,names:"attachment"},
-"--error":{},"-t":{value:!0,names:"tool"},"--tools":{value:!0,names:"tool"},"-m":{value:!0,names:"model"},"--model":{value:!0,
-names:"model"},"--max-cost":{value:!0},"-q":{},"--quiet":{},"--height":{value:!0},"--static":{},"--yes":{},"--no":{},"--\
-ask":{},"--raw":{},"--record":{},"--replay":{}}},agents:{body:"",text:!1,options:{"--graph":{names:"agent"},"--show":{value:!0,
-names:"agent"},"--rm":{value:!0,names:"agent"},"--json":{}}},tools:{body:"",text:!1,options:{"--schema":{names:"tool"}}},
-state:{body:"",text:!1,options:{"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--del":{value:!0,
-names:"state"},"--json":{},"--diff":{}}},session:{body:"",text:!1,options:{"--as":{value:!0},"-s":{value:!0,names:"sessi\
-on"},"--session":{value:!0,names:"session"},"--at":{value:!0},"--replace":{},"--edited":{}}},trace:{body:"",text:!1,options:{
-"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--last":{},"--waterfall":{},"--why":{},"--raw":{
-value:!0},"--diff":{value:!0,names:"turn"},"--export":{value:!0}}},rewind:{body:"",text:!1,options:{"--at":{value:!0},"-\
--dry-run":{},"--rerun":{},"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"}}},confirm:{body:"",text:!1,
-options:{"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--yes":{},"--no":{},"--reask":{},"--old":{},
-"--all":{},"--edit":{value:!0},"--payload":{value:!0},"--reason":{value:!0}}},doctor:{body:"",text:!1,options:{}},eval:{
-body:"table",text:!1,options:{"--cases":{value:!0,names:"variable"},"--metrics":{value:!0},"--judge":{value:!0,names:"mo\
-del"},"--repeats":{value:!0},"--min":{value:!0},"--budget":{value:!0},"--max-concurrency":{value:!0},"--stub":{value:!0},
-"--yes":{},"--no":{},"--as":{value:!0},"--failed":{}}},map:{body:"",text:!1,options:{"--over":{value:!0,names:"variable"},
-"--message":{value:!0},"--schema":{value:!0,names:"variable"},"--budget":{value:!0},"--max-concurrency":{value:!0},"--ye\
-s":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{value:!0}}},replay:{body:"",text:!1,options:{"--file":{value:!0}}},
-serve:{body:"",text:!1,options:{"--port":{value:!0},"--share-sessions":{},"--with-notebook":{},"--stop":{}}},key:{body:"",
-text:!1,options:{"--from":{value:!0,choices:["env","colab","kaggle","dotenv","keyring","ask"]},"--forget":{}}},export:{body:"",
-text:!1,options:{}}};var A=X,oe=Object.keys(A).join("|"),Ce=new RegExp(`^%%(${oe})(?![\\w.])`),re=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(\
+"--rename":{value:!0},"--data":{value:!0,names:"data"},"--sql":{value:!0,names:"database"},"--openapi":{value:!0,names:"\
+document"},"--mcp":{value:!0}}},chat:{body:"prose",text:!0,options:{"-s":{value:!0,names:"session"},"--session":{value:!0,
+names:"session"},"--new":{},"--attach":{value:!0,names:"attachment"},"--error":{},"-t":{value:!0,names:"tool"},"--tools":{
+value:!0,names:"tool"},"-m":{value:!0,names:"model"},"--model":{value:!0,names:"model"},"--max-cost":{value:!0},"-q":{},
+"--quiet":{},"--height":{value:!0},"--static":{},"--yes":{},"--no":{},"--ask":{},"--raw":{},"--record":{},"--replay":{}}},
+agents:{body:"",text:!1,options:{"--graph":{names:"agent"},"--show":{value:!0,names:"agent"},"--rm":{value:!0,names:"age\
+nt"},"--json":{}}},tools:{body:"",text:!1,options:{"--schema":{names:"tool"}}},state:{body:"",text:!1,options:{"-s":{value:!0,
+names:"session"},"--session":{value:!0,names:"session"},"--del":{value:!0,names:"state"},"--json":{},"--diff":{}}},session:{
+body:"",text:!1,options:{"--as":{value:!0},"-s":{value:!0,names:"session"},"--session":{value:!0,names:"session"},"--at":{
+value:!0},"--replace":{},"--edited":{}}},trace:{body:"",text:!1,options:{"-s":{value:!0,names:"session"},"--session":{value:!0,
+names:"session"},"--last":{},"--waterfall":{},"--why":{},"--raw":{value:!0},"--diff":{value:!0,names:"turn"},"--export":{
+value:!0}}},rewind:{body:"",text:!1,options:{"--at":{value:!0},"--dry-run":{},"--rerun":{},"-s":{value:!0,names:"session"},
+"--session":{value:!0,names:"session"}}},confirm:{body:"",text:!1,options:{"-s":{value:!0,names:"session"},"--session":{
+value:!0,names:"session"},"--yes":{},"--no":{},"--reask":{},"--old":{},"--all":{},"--edit":{value:!0},"--payload":{value:!0},
+"--reason":{value:!0}}},doctor:{body:"",text:!1,options:{}},eval:{body:"table",text:!1,options:{"--cases":{value:!0,names:"\
+variable"},"--metrics":{value:!0},"--judge":{value:!0,names:"model"},"--repeats":{value:!0},"--min":{value:!0},"--budget":{
+value:!0},"--max-concurrency":{value:!0},"--stub":{value:!0},"--yes":{},"--no":{},"--as":{value:!0},"--failed":{}}},map:{
+body:"",text:!1,options:{"--over":{value:!0,names:"variable"},"--message":{value:!0},"--schema":{value:!0,names:"variabl\
+e"},"--budget":{value:!0},"--max-concurrency":{value:!0},"--yes":{},"--no":{}}},record:{body:"",text:!1,options:{"--file":{
+value:!0}}},replay:{body:"",text:!1,options:{"--file":{value:!0}}},serve:{body:"",text:!1,options:{"--port":{value:!0},"\
+--share-sessions":{},"--with-notebook":{},"--stop":{}}},key:{body:"",text:!1,options:{"--from":{value:!0,choices:["env",
+"colab","kaggle","dotenv","keyring","ask"]},"--forget":{}}},export:{body:"",text:!1,options:{}}};var A=X,oe=Object.keys(A).join("|"),Ce=new RegExp(`^%%(${oe})(?![\\w.])`),re=new RegExp(`^([ \\t]*(?:[^\\s=%()#][^=%()#]*(\
 =)[ \\t]*)?)(%%?)(${oe})(?=\\s|\\?|;|$)(\\?{0,2})`),je=3+Math.max(...Object.keys(A).map(e=>e.length)),Le=/\s--kind[\s=]+["']?(?!llm\b)\w/,
 Ie=/^kind[ \t]*:[ \t]*["']?(?!llm\b)\w/m,Z=/^---[ \t]*$/,De=new Set(["agent","tool","variable"]);function $(e){let t=e.length-
 e.trimStart().length,n=Ce.exec(e.slice(t,t+je));if(n===null||t>0&&e[t-1]!==`
@@ -118,24 +118,24 @@ test(n);return{from:s,to:s+n.length,type:o?"separator":t===0?"heading":"cell"}})
 {\\{(?<variable>${Ve})\\}\\}`,"\\{\\{[^{}\\n]*\\}\\}",`(?<![$\\{])\\{(?<key>(?:(?:app|user|temp):)?${B}\\??|artifact\\.[^\\\
 s{}?]+\\??)\\}(?!\\})`].join("|"),"gu");function le(e,{keys:t}){return e.includes("{")?[...e.matchAll(qe)].flatMap(n=>{let{
 variable:s,key:o}=n.groups??{},r={from:n.index,to:n.index+n[0].length};return s?[{...r,type:"variable",name:s.split(/[.[]/)[0],
-needed:!0}]:!o||!t?[]:[{...r,type:"state",name:o.replace(/\?$/,""),needed:!/\?$|^artifact\./.test(o)}]}):[]}var v={magic:p.tags.operator,option:p.tags.attributeName,operator:p.tags.operator,definition:p.tags.definition(p.tags.variableName),
+needed:!0}]:!o||!t?[]:[{...r,type:"state",name:o.replace(/\?$/,""),needed:!/\?$|^artifact\./.test(o)}]}):[]}var _={magic:p.tags.operator,option:p.tags.attributeName,operator:p.tags.operator,definition:p.tags.definition(p.tags.variableName),
 string:p.tags.string,comment:p.tags.comment,arrow:p.tags.punctuation,end:p.tags.standard(p.tags.variableName),keyword:p.tags.
 keyword,number:p.tags.number,separator:p.tags.bracket,heading:p.tags.heading1};function F(e){return m.StreamLanguage.define(
 {startState:()=>({row:0,tokens:[]}),copyState:t=>({...t}),token(t,n){t.sol()&&(n.tokens=e(t.string,n.row++));let s=n.tokens.
-find(({to:o})=>o>t.pos);return s&&s.from<=t.pos?(t.pos=s.to,s.type in v?s.type:null):(s?t.pos=s.from:t.skipToEnd(),null)},
-tokenTable:v})}var Xe={edges:F(N).parser,team:F(C).parser,table:F(ie).parser},G=(0,m.defineLanguageFacet)(),Ze=f.NodeType.
+find(({to:o})=>o>t.pos);return s&&s.from<=t.pos?(t.pos=s.to,s.type in _?s.type:null):(s?t.pos=s.from:t.skipToEnd(),null)},
+tokenTable:_})}var Xe={edges:F(N).parser,team:F(C).parser,table:F(ie).parser},G=(0,m.defineLanguageFacet)(),Ze=f.NodeType.
 define({id:0,name:"Document",top:!0,props:[[m.languageDataProp,G]]}),Qe=(0,p.styleTags)({fence:p.tags.bracket,...Object.
-fromEntries(Object.entries(v).map(([e,t])=>[`${e}-token`,t]))}),ce=Object.fromEntries(["magic","fence","yaml","prose","e\
-dges","team","table","python",...Object.keys(v).map(e=>`${e}-token`)].map((e,t)=>[e,f.NodeType.define({id:t+1,name:e,props:[
-Qe]})]));function et({type:e,from:t,to:n},s){let o=e==="magic"?O(s.slice(t,n)).filter(a=>a.type in v):[],r=o.map(a=>new f.Tree(
+fromEntries(Object.entries(_).map(([e,t])=>[`${e}-token`,t]))}),ce=Object.fromEntries(["magic","fence","yaml","prose","e\
+dges","team","table","python",...Object.keys(_).map(e=>`${e}-token`)].map((e,t)=>[e,f.NodeType.define({id:t+1,name:e,props:[
+Qe]})]));function et({type:e,from:t,to:n},s){let o=e==="magic"?O(s.slice(t,n)).filter(a=>a.type in _):[],r=o.map(a=>new f.Tree(
 ce[`${a.type}-token`],[],[],a.to-a.from)),i=o.map(a=>a.from);return new f.Tree(ce[e],r,i,n-t)}var H=class extends f.Parser{constructor(t){
 super(),this.wrap=t}createParse(t,n,s){let o={parsedPos:t.length,stoppedAt:null,stopAt(){},advance(){let r=t.read(0,t.length),
 i=$(r)?.sections??[],a=i.map(l=>et(l,r)),c=i.map(({from:l})=>l);return new f.Tree(Ze,a,c,t.length)}};return this.wrap(o,
 t,n,s)}};function K(e){let t,n;return()=>t!==void 0?t:(n??=e().catch(()=>null).then(s=>{t=s}),m.ParseContext.getSkippingParser(
-n))}var w=_.StateField.define({create:e=>$(e.doc.toString()),update:(e,t)=>t.docChanged?$(t.newDoc.toString()):e});function ue(e){
+n))}var w=v.StateField.define({create:e=>$(e.doc.toString()),update:(e,t)=>t.docChanged?$(t.newDoc.toString()):e});function ue(e){
 let t={...Object.fromEntries(Object.entries(Xe).map(([i,a])=>[i,()=>a])),yaml:K(()=>e("YAML")),prose:K(()=>e("Markdown")),
 python:K(()=>e("ipython"))},n=(0,f.parseMixed)(i=>{let a=t[i.name]?.();return a?{parser:a}:null}),s=new H(n),o=new m.Language(
-G,s,[],"adk-nb"),r=new m.Language(G,s);return[w,_.Prec.highest(m.language.computeN([w],i=>i.field(w)?[o]:[])),_.Prec.lowest(
+G,s,[],"adk-nb"),r=new m.Language(G,s);return[w,v.Prec.highest(m.language.computeN([w],i=>i.field(w)?[o]:[])),v.Prec.lowest(
 m.language.of(r))]}var k=require("@codemirror/state"),g=require("@codemirror/view");var de=k.StateEffect.define(),tt={magic:O,edges:N,team:C},nt={agent:e=>`this notebook has no agent ${e} yet`,node:e=>`th\
 is notebook has no agent, tool or function ${e} yet`,state:e=>`the session's state has no key ${e} yet`,tool:e=>`this no\
 tebook has no tool ${e} yet`,variable:e=>`this notebook has no variable ${e} yet`};function st(e,t){let n=e.field(w);return(n?.
