@@ -37,7 +37,7 @@ class Pages:
     def __init__(self, kernel: Kernel, *cells: dict[str, Any]) -> None:
         self.kernel, self.cells = kernel, [*cells]
         self.requests: list[dict[str, Any]] = []
-        self.answers = {"read": {"cells": self.cells}}
+        self.answers: dict[str, dict[str, Any]] = {"read": {"cells": self.cells}}
         kernel.page = self
 
     def __call__(self, request: dict[str, Any]) -> list[dict[str, Any]]:
@@ -138,3 +138,20 @@ def test_without_a_page_cells_are_those_of_the_kernel_and_a_new_one_is_shown(ker
     read, written = told(kernel)
     assert "mark = 'of the kernel'" in [one["source"] for one in read["cells"]]
     assert "written" not in written and "to_copy = 1" in shown.text
+
+
+def test_a_change_is_made_after_the_agent_was_defined_anew(kernel: Kernel):
+    kernel.run(START)
+    define = "agent = helper(call('read_cells'), call('change_cell', number=1, source='rows = [1]'), 'Changed.')"
+    kernel.run(define)
+    pages = Pages(kernel, cell(1, "rows = []"))
+    pages.answers["change"] = {"cell": cell(1, "rows = [1]")}
+    kernel.run("%chat agent Change it.")
+    card = kernel.card("change_cell")
+
+    kernel.run(define)
+    kernel.click(card, decision="approve")
+
+    kernel.until(lambda: pages.requests[-1]["ask"] == "change", "the change")
+    change = pages.requests[-1]
+    assert (change["cell"], change["was"], change["source"]) == ("cell1", "rows = []", "rows = [1]")
