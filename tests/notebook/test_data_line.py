@@ -102,6 +102,8 @@ def test_a_variable_that_is_gone_is_told_with_what_to_do(shell: Shell, work: Pat
 def test_a_database_beside_the_notebook_has_its_name(shell: Shell, work: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir("/")
     told = shell.cell("%tool --sql sqlite:///shop.db")
+    shell.names["url"] = f"sqlite:///{work}/shop.db"
+    assert str(shell.cell("%tool other --sql url")) == "other v1\ntable items: 1 row, columns id, name"
     [answer] = results(asked(shell, "shop", call("shop_query", sql="select * from items")))
 
     assert str(told) == "shop v1\ntable items: 1 row, columns id, name"

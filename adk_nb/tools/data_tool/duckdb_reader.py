@@ -151,7 +151,7 @@ class DuckDbReader:
             if kind.endswith("_NODE") and kind not in _NODES:
                 raise ReadError("refused", f"only SELECT is run, and there is {kind.partition('_')[0]} in it")
             if ("sample" in node and "alias" in node and kind not in _TABLE_REFS) or kind == "SHOW_REF":
-                raise ReadError("refused", f"{kind} is not for queries; describe lists the tables and their columns")
+                raise ReadError("refused", f"{kind} is not for queries")
             if kind == "BASE_TABLE":
                 self._check_table(node, named)
             elif kind == "TABLE_FUNCTION":
@@ -172,7 +172,7 @@ class DuckDbReader:
         function = cast(dict[str, Any], node.get("function") or {})
         name = str(function.get("function_name", ""))
         if name.lower() not in _TABLE_FUNCTIONS:
-            raise ReadError("refused", f"{name}() is not for queries; what can be read are the tables of describe")
+            raise ReadError("refused", f"{name}() is not for queries")
 
 
 def _nodes(tree: Any) -> Iterator[dict[str, Any]]:

@@ -22,7 +22,8 @@ extension = Extension(
             ToolOption(
                 option=Option(
                     "--sql URL",
-                    "%tool: a toolset that asks a database, sqlite:///FILE or postgresql://..., and never writes",
+                    "%tool: a toolset that asks a database, sqlite:///FILE or postgresql://..., and never writes; or "
+                    "the variable that has the URL",
                     names="database",
                 ),
                 define=_DATA,

@@ -30,6 +30,8 @@ def define(host: Host, args: Any) -> list[str]:
     notebook, folder = host.notebook, folder_of(host.shell)
     option = "data" if args.data else "sql"
     mark, value = f"{args.mark} --{option}", args.data or args.sql
+    if args.sql and isinstance(url := notebook.variables.get(args.sql), str):
+        value = url  # of a variable: a password need not stand in the notebook
     for other in ("sql", "openapi", "mcp"):
         if other != option and getattr(args, other, None):
             raise InputError(f"{args.mark}: --{option} and --{other} are two toolsets; write a line for each")
