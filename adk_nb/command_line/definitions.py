@@ -1,7 +1,8 @@
 """Which statements of a notebook's cells define something, and which talk, evaluate, serve or show."""
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +24,10 @@ _SHOWS = {
 _ASKS = {"input", "getpass"}
 _RESULTS = {"_run", "_eval", "_map", "_serve", "_", "__", "___", "Out"}
 """Variables that hold what talking leaves."""
+_SETS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.For, ast.Expr)
+"""Statements that define variables at most."""
+_CAPTURE = re.compile(r"\s*([^\W\d]\w*)\s*<<")
+"""The variable before `<<` in the line of a magic."""
 _MAGIC_CALLS = ("run_line_magic", "run_cell_magic")
 _SHELL_CALLS = ("system", "getoutput")
 
@@ -34,7 +39,11 @@ class Selection:
     unavailable: dict[str, str] = field(default_factory=lambda: dict.fromkeys(_RESULTS, "an answer"))
     """Variable that only a statement which was left out sets -> that statement, as `cell 5 (%chat)`."""
     talkers: set[str] = field(default_factory=set[str])
-    """Functions of the notebook that talk when they are called."""
+    """Functions of the notebook that talk when they are called, or need what was left out."""
+    failed: set[str] = field(default_factory=set[str])
+    """Variables of cells that failed, as they looked at what talking leaves."""
+    needed: str = ""
+    """One of these that a definition needs; empty: none does."""
 
     def choose(self, module: ast.Module, place: str) -> list[str]:
         """Take the statements out of a module that are not to run; returns why, a reason each.
@@ -45,6 +54,8 @@ class Selection:
         """
         kept, reasons = list[ast.stmt](), list[str]()
         for statement in module.body:
+            if self.failed and not _only_shows(statement):
+                self.needed = self.needed or next(filter(self.failed.__contains__, _mentioned(statement)), "")
             reason = self._reason(statement)
             if reason is None and _only_shows(statement):
                 continue
@@ -52,6 +63,7 @@ class Selection:
                 kept.append(statement)
                 for name in _bound(statement):
                     self.unavailable.pop(name, None)
+                    self.failed.discard(name)
                 self._note_talker(statement)
             else:
                 reasons.append(reason)
@@ -59,6 +71,15 @@ class Selection:
                     self.unavailable[name] = f"{place} ({reason})"
         module.body = kept
         return list(dict.fromkeys(reasons))
+
+    def leave_out_failed(self, statements: Sequence[ast.stmt], place: str) -> bool:
+        """Take a cell that failed as left out, if it defines nothing but variables; False: it defines more."""
+        if not all(isinstance(one, _SETS) for one in statements):
+            return False
+        for name in [name for one in statements for name in _bound(one)]:
+            self.unavailable[name] = place
+            self.failed.add(name)
+        return True
 
     def run_all(self, module: ast.Module) -> None:
         """Note that all statements of a module run."""
@@ -94,8 +115,12 @@ class Selection:
     def _note_talker(self, statement: ast.stmt) -> None:
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef):
             return
-        calls = (node for part in statement.body for node in ast.walk(part) if isinstance(node, ast.Call))
-        if any(self._reason_of_call(call) for call in calls):
+        nodes = [node for part in statement.body for node in ast.walk(part)]
+        own = {one.arg for one in ast.walk(statement.args) if isinstance(one, ast.arg)}
+        own |= {node.id for node in nodes if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load)}
+        read = {node.id for node in nodes if isinstance(node, ast.Name)} - own
+        calls = (node for node in nodes if isinstance(node, ast.Call))
+        if read & self.unavailable.keys() or any(self._reason_of_call(call) for call in calls):
             self.talkers.add(statement.name)
         else:
             self.talkers.discard(statement.name)
@@ -133,6 +158,17 @@ def _now(statement: ast.stmt) -> Iterator[ast.AST]:
             waiting = [*ast.iter_child_nodes(node), *waiting]
 
 
+def _mentioned(statement: ast.stmt) -> Iterator[str]:
+    """The names that a statement reads, also in functions, and the words of a cell below a magic."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Call) and _name_of(node.func) in _MAGIC_CALLS:
+            for argument in node.args[1:]:
+                if isinstance(argument, ast.Constant):
+                    yield from re.findall(r"\w+", str(argument.value))
+
+
 def _bound(statement: ast.stmt) -> Iterator[str]:
     """The names that a statement sets."""
     for node in _now(statement):
@@ -144,3 +180,7 @@ def _bound(statement: ast.stmt) -> Iterator[str]:
             yield node.id
         elif isinstance(node, ast.ExceptHandler) and node.name:
             yield node.name
+        elif isinstance(node, ast.Call) and _name_of(node.func) in _MAGIC_CALLS:
+            line = node.args[1] if len(node.args) > 1 else None
+            if isinstance(line, ast.Constant) and (capture := _CAPTURE.match(str(line.value))):
+                yield capture[1]

@@ -236,6 +236,8 @@ class _Filter(ast.NodeTransformer):
         self.place = ""
         self.runs_all = False
         self.reasons: list[str] = []
+        self.kept: list[ast.stmt] = []
+        """The statements of the cell that run."""
 
     def visit(self, node: Any) -> Any:
         """The module of a cell, or of code that a magic runs in it."""
@@ -244,12 +246,13 @@ class _Filter(ast.NodeTransformer):
                 self._selection.run_all(node)
             else:
                 self.reasons += self._selection.choose(node, self.place)
+            self.kept = [*node.body]
             self.place = ""  # a module within is of a magic, which was let in
         return node
 
 
 def _run_cells(loaded: Loaded, cells: list[_Cell]) -> None:
-    selection, defined_in = Selection(), dict[str, int]()
+    selection, defined_in, failed = Selection(), dict[str, int](), dict[str, InputError]()
     chosen = _Filter(selection)
     loaded.shell.ast_transformers.append(chosen)
     try:
@@ -258,14 +261,22 @@ def _run_cells(loaded: Loaded, cells: list[_Cell]) -> None:
                 loaded.left_out.append(LeftOut(cell.number, f"tag {_SKIP}", cell.source))
                 continue
             chosen.place, chosen.runs_all, chosen.reasons = f"cell {cell.number}", _RUN in cell.tags, []
+            chosen.kept = []
             before = {name: one.version for name, one in loaded.notebook.definitions.items()}
             result = loaded.shell.run_cell(cell.source, store_history=True)
             loaded.left_out += [LeftOut(cell.number, reason, cell.source) for reason in chosen.reasons]
             error = result.error_before_exec or result.error_in_exec
             if error is not None and cell.source.lstrip().startswith("%key") and isinstance(error, UserError):
                 loaded.left_out.append(LeftOut(cell.number, "%key, which found none", cell.source))
+            elif selection.needed:
+                raise failed[selection.needed]
             elif error is not None and _MAY_FAIL not in cell.tags:
-                raise _cell_error(loaded, cell, error, selection.unavailable) from error
+                told = _cell_error(loaded, cell, error, selection.unavailable)
+                has_talked = any(one.reason[0] in "%" or one.reason.endswith("()") for one in loaded.left_out)
+                if not (has_talked and chosen.kept and selection.leave_out_failed(chosen.kept, f"cell {cell.number}")):
+                    raise told from error
+                failed |= dict.fromkeys(selection.failed - failed.keys(), told)
+                loaded.left_out.append(LeftOut(cell.number, type(error).__name__, cell.source))
             for name, one in loaded.notebook.definitions.items():
                 if before.get(name) not in (None, one.version):
                     first = defined_in[name]

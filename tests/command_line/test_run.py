@@ -158,6 +158,48 @@ def test_the_error_of_a_cell_names_notebook_cell_and_line(adk_nb: Cli, notebook:
     assert ran.code == 2 and problem in ran.err and ran.err.count("\n") == 1
 
 
+def test_a_function_that_needs_what_was_left_out_is_not_called(adk_nb: Cli, notebook: Write):
+    cells = ["%chat reply << clerk hi", "def last(n):\n    return reply.events[n]", "x = last(1)", "print(last(2))"]
+    ran = adk_nb("show", notebook(LOAD, PAY, CLERK, *cells), "--json")
+    assert ran.code == 0 and [(one["cell"], one["reason"]) for one in ran.json["left_out"]] == [
+        (4, "%chat"), (6, "last()"), (7, "last()"),
+    ]  # fmt: skip
+
+
+LOOKS = "first = loud.requests[0]\nlength = len(first.contents)"
+"""It fails where nobody has talked."""
+LOUD = [
+    LOAD,
+    "from adk_nb.models import ScriptedLlm\nloud = ScriptedLlm('hi')",
+    "%%agent a -m loud\nShout.",
+    "%chat a hi",
+]
+
+
+def test_a_cell_that_looks_at_what_talking_left_is_left_out(adk_nb: Cli, notebook: Write):
+    ran = adk_nb("run", notebook(*LOUD, LOOKS, "print(length)"), "a", "hello")
+    assert (ran.code, ran.out) == (0, "hi\n") and "IndexError in 5" in ran.err
+
+
+@pytest.mark.parametrize(
+    "user",
+    [
+        "def f():\n    return first",
+        "%%agent b\nSay {{length}}.",
+        "class A:\n    x = length",
+        "twice = [length] * 2\nimport os",
+    ],
+)
+def test_what_such_a_cell_sets_is_no_loss_unless_a_definition_needs_it(adk_nb: Cli, notebook: Write, user: str):
+    ran = adk_nb("run", notebook(*LOUD, LOOKS, user), "a", "hello", "-q")
+    assert ran.code == 2 and "shop.ipynb, cell 5, line 1: IndexError" in ran.err
+
+
+def test_a_cell_that_fails_before_anything_talks_is_an_error(adk_nb: Cli, notebook: Write):
+    ran = adk_nb("run", notebook(*LOUD[:3], LOOKS), "a", "hello", "-q")
+    assert ran.code == 2 and "shop.ipynb, cell 4, line 1: IndexError" in ran.err
+
+
 def test_a_cell_that_asks_a_person_is_left_out(adk_nb: Cli, notebook: Write):
     asks = "name = input('your name? ')"
     ran = adk_nb("run", notebook(LOAD, asks, "greeting = 'hi ' + name", PAY, CLERK), "Pay 5 euros", typed="unread")
