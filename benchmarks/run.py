@@ -3,7 +3,7 @@
 make bench                      everything
 make bench BENCH="w1 w2"        some workloads
 make bench BENCH="w2 --rounds 5"
-make bench BENCH="serve --requests 500"    chat, front_end, notebook, serve, telemetry, turns, wire: own programs
+make bench BENCH="serve --requests 500"    chat, data, front_end, notebook, serve, telemetry, turns, wire: own programs
 """
 
 import argparse
@@ -53,7 +53,7 @@ TOO_LONG = (("w7m", 3000, "google-adk"),)
 """What takes minutes, and says nothing that smaller sizes do not."""
 NO_ADK = (("w8m", 1000), ("w8l", 100000), ("w10", 50000), ("eval", 10000))
 """Where google-adk's sessions in SQLite end with `database is locked`, and where one reading takes ten seconds."""
-PROGRAMS = ("chat", "front_end", "notebook", "serve", "telemetry", "turns", "wire")
+PROGRAMS = ("chat", "data", "front_end", "notebook", "serve", "telemetry", "turns", "wire")
 """Measured by a program of their own, with arguments of its own."""
 KEPT = ROOT / "build/bench/results.jsonl"
 
