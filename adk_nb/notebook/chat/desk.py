@@ -16,7 +16,7 @@ from adk_nb.notebook.chat.conversation import Conversation
 from adk_nb.notebook.chat.interrupts import Answers, check_edits, in_doubt_message, read_answer
 from adk_nb.notebook.view.document import Text, document
 from adk_nb.notebook.view.interrupt_text import Verdict, commands, list_blocks
-from adk_nb.notebook.view.run_view import Clicks, Refused, RunView, TurnInfo
+from adk_nb.notebook.view.run_view import Clicks, OpenCards, Refused, RunView, TurnInfo
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime import interrupts
 from adk_nb.runtime.approvals import expired_message
@@ -342,9 +342,16 @@ class Desk:
             listed = [interrupt for interrupt in open_ if interrupt.id in keys]
             redefined = self.redefined(listed, history)
         told = [Text(refused.error)] if refused else []
-        requests = bundle(document(*told, *list_blocks(listed, magic, self.schemas(listed), open_, redefined)))
-        turn = TurnInfo(magic=magic, open_interrupts=lambda: open_)
-        view.show_open_cards(keys, session, clicks, turn, requests, refused)
+        blocks = [*told, *list_blocks(listed, magic, self.schemas(listed), open_, redefined)]
+        cards = OpenCards(
+            keys=keys,
+            session=session,
+            clicks=clicks,
+            turn=TurnInfo(magic=magic, open_interrupts=lambda: open_),
+            requests=bundle(document(*blocks)),
+            refused=refused,
+        )
+        view.show_open_cards(cards)
         for key in keys:
             self._views[key] = tuple(dict.fromkeys((*self._views.get(key, ()), view)))
         self.mark_changed(listed)

@@ -18,7 +18,7 @@ from adk_nb.notebook.view.interrupt_text import Verdict
 from adk_nb.notebook.view.lanes import Lanes
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import ReplyView, conversation_document, waiting_label
-from adk_nb.notebook.view.run_view import Clicks, Refused, RunView, TurnInfo
+from adk_nb.notebook.view.run_view import Clicks, OpenCards, RunView, TurnInfo
 from adk_nb.notebook.view.widget import STUB, LiveView, with_view
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime.interrupts import Interrupt
@@ -256,19 +256,11 @@ class ChatBoxView(LiveRun):
         self._has_begun = True
         super().begin(session, clicks, turn)
 
-    def show_open_cards(
-        self,
-        keys: Collection[str],
-        session: Session,
-        clicks: Clicks,
-        turn: TurnInfo,
-        requests: dict[str, str],
-        refused: Refused | None = None,
-    ) -> None:
+    def show_open_cards(self, cards: OpenCards) -> None:
         """Show the cards of earlier turns in this view."""
-        self._clicks, self.turn = clicks, turn
-        self._push({"op": "card", "card": self._old_cards[key]} for key in keys if key in self._old_cards)
-        open_ = [interrupt for interrupt in turn.open_interrupts() if interrupt.id in keys]
+        self._clicks, self.turn = cards.clicks, cards.turn
+        self._push({"op": "card", "card": self._old_cards[key]} for key in cards.keys if key in self._old_cards)
+        open_ = [interrupt for interrupt in self.turn.open_interrupts() if interrupt.id in cards.keys]
         self._pause("pending", waiting_label(open_))
 
     def answered_elsewhere(self, verdicts: Mapping[str, Verdict], *, last: bool) -> None:

@@ -27,7 +27,7 @@ from adk_nb.notebook.view.panels import Follower, PanelRun, RunPanels
 from adk_nb.notebook.view.plain_text import one_line
 from adk_nb.notebook.view.reply_view import Notices, ReplyView, answer_for_view, waiting_label
 from adk_nb.notebook.view.rows import RunRows, SchemaOf
-from adk_nb.notebook.view.run_view import Clicks, Refused, RunView, TerminalRun, TurnInfo, in_a_terminal
+from adk_nb.notebook.view.run_view import Clicks, OpenCards, Refused, RunView, TerminalRun, TurnInfo, in_a_terminal
 from adk_nb.notebook.view.spending import Meter
 from adk_nb.notebook.view.widget import LiveView, side_shell, views_stay
 from adk_nb.runtime.history import History, history_of
@@ -161,26 +161,18 @@ class LiveRun(RunView):
         self._push_notices()
         self._set_status("running", "running")
 
-    def show_open_cards(
-        self,
-        keys: Collection[str],
-        session: Session,
-        clicks: Clicks,
-        turn: TurnInfo,
-        requests: dict[str, str],
-        refused: Refused | None = None,
-    ) -> None:
+    def show_open_cards(self, cards: OpenCards) -> None:
         """Display a view with only these cards, below one of the message that was not sent because of them."""
-        self._clicks, self.turn = clicks, turn
-        self._place.file_text = requests
-        if refused and refused.text:
+        self._clicks, self.turn = cards.clicks, cards.turn
+        self._place.file_text = cards.requests
+        if (refused := cards.refused) and refused.text:
             self._refused = refused
             self._place.note = unsent_note(refused.text)
             card = unsent_card(refused.waiting, refused.text, can_refuse=refused.can_refuse)
             self._push([{"op": "card", "card": card}])
-        self._open(session, keys)
+        self._open(cards.session, cards.keys)
         self._pending_label = waiting_label(
-            interrupt for interrupt in self.turn.open_interrupts() if interrupt.id in keys
+            interrupt for interrupt in self.turn.open_interrupts() if interrupt.id in cards.keys
         )
         self._pause("pending", self._pending_label)
 

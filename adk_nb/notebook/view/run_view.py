@@ -101,6 +101,21 @@ class TurnInfo:
     """True: the run begins after a click, when the cell of the view had ended."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class OpenCards:
+    """Cards of open interrupts for a view that no run is shown in."""
+
+    keys: Collection[str]
+    """The ids of the interrupts."""
+    session: Session
+    clicks: Clicks
+    turn: TurnInfo
+    requests: dict[str, str]
+    """The interrupts for the saved notebook, by media type."""
+    refused: Refused | None = None
+    """The cell of the view, if its message was not sent because of them."""
+
+
 class RunView:
     """The view of a run, which may resume after a pause. This one displays nothing.
 
@@ -142,19 +157,8 @@ class RunView:
         self.turn, self.events, self.streaming = turn, [], {}
         self.resumed |= turn.resumed
 
-    def show_open_cards(
-        self,
-        keys: Collection[str],
-        session: Session,
-        clicks: Clicks,
-        turn: TurnInfo,
-        requests: dict[str, str],
-        refused: Refused | None = None,
-    ) -> None:
-        """Draw the cards of the interrupts `keys` without a run.
-
-        `requests`: the interrupts by media type. `refused`: the cell, if its message was not sent because of them.
-        """
+    def show_open_cards(self, cards: OpenCards) -> None:
+        """Draw the cards of open interrupts without a run."""
 
     def event(self, event: Event) -> None:
         """Take in an event, partial or complete."""

@@ -17,7 +17,7 @@ from adk_nb.notebook.view.cell_output import OriginCell
 from adk_nb.notebook.view.display import show_run
 from adk_nb.notebook.view.document import Block, Text, document
 from adk_nb.notebook.view.interrupt_text import Verdict, prompt_text
-from adk_nb.notebook.view.run_view import Clicks, RunView, TerminalRun, TurnInfo
+from adk_nb.notebook.view.run_view import Clicks, OpenCards, RunView, TerminalRun, TurnInfo
 from adk_nb.notebook.view.writers import bundle
 from adk_nb.runtime.history import History
 from adk_nb.runtime.interrupts import Interrupt
@@ -89,7 +89,9 @@ class WaitingList:
         self._cards |= {(view, key): groups for key, groups in cards.items()}
         turn = TurnInfo(open_interrupts=lambda: [groups[0].calls[0] for groups in cards.values()])
         session = Session(id="approvals", app_name="approvals", user_id="user", events=events)
-        view.show_open_cards(set(cards), session, self._clicks(view), turn, bundle(document(*blocks)))
+        requests = bundle(document(*blocks))
+        clicks = self._clicks(view)
+        view.show_open_cards(OpenCards(keys=set(cards), session=session, clicks=clicks, turn=turn, requests=requests))
         for key, groups in cards.items():
             label, rest = groups[0].label, left_out[groups[0].label]
             note = f"{rest:,} more kinds of calls of {label} are listed next" if rest else ""
