@@ -59,7 +59,7 @@ QUIET = 10
 _IS_STEADY = """
     arguments[0].scrollIntoView({block: "nearest"});
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    return !arguments[0].closest(".adknb-card")?.querySelector(".adknb-buttons:disabled");
+    return !arguments[0].closest(".adknb-card, .adknb-approve-all")?.querySelector(".adknb-buttons:disabled");
 """
 _ASYNC = """
     const done = arguments[arguments.length - 1];

@@ -39,7 +39,7 @@ def test_one_click_answers_the_approvals_of_all_runs(lab: Lab):
     says(page, 2, "%eval approve pay")
     page.screenshot("evaluation-card")
 
-    press(page, 2, "Approve")
+    press(page, 2, "Approve 2 calls")
     says(page, 2, "2 of 2 cases passed")
     assert "blocking call" not in page.text(2)
     page.run_cell(3)
@@ -77,7 +77,7 @@ def test_what_is_not_ticked_stays_open_on_a_card_of_its_own(lab: Lab):
     within(page, 3, ".adknb-alike-search input")[0].send_keys("7021")
     assert len(within(page, 3, ".adknb-alike tbody tr")) == 1
     within(page, 3, ".adknb-alike tbody input")[0].click()
-    press(page, 3, "Approve")
+    press(page, 3, "Approve 8 calls")
     page.until(lambda: card(page, 3).text.count("7021"), "a card of what was left")
     says(page, 3, "You approved 8 calls of pay")
     page.screenshot("calls-of-a-table-left")

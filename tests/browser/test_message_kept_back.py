@@ -53,7 +53,8 @@ def test_the_card_can_be_answered_first_and_no_error_stays(lab: Lab):
     page = kept_back(lab, '"All settled.", "Ninety as well."', again=False)
 
     press(page, 3, "Answer first")
-    page.until(lambda: page.js("return document.activeElement.textContent") == "Approve", "the focus on Approve")
+    focused = "return document.activeElement.matches('.adknb-card[data-state=asked]')"
+    page.until(lambda: page.js(focused), "the focus on the card")
     card(page, 3)
     press(page, 3, "Approve")
 

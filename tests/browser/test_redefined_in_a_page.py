@@ -30,7 +30,7 @@ def test_a_card_whose_tool_changed_can_be_asked_anew_or_made_as_it_was(lab: Lab)
     page.wait(".adknb-twin code", "%confirm --reask")
     assert not page.button("Approve").is_enabled()
     page.screenshot("a_tool_that_changed")
-    page.button("Run old version (v1)").click()
+    page.button("Run as it was (v1)").click()
     page.until(lambda: "Paid 5." in page.text(3), "the reply")
     page.run_cell(5)
     assert page.text(5) == "[5]"

@@ -461,17 +461,16 @@ class LiveView(anywidget.AnyWidget):
         with self._sending:
             self.flush()
             cards = [self._state.cards.get(key) for key in dict.fromkeys(keys)]
-            answered = [
-                answer_of(card, {"decision": "approve"})
-                for card in cards
-                if card and card_is_open(card) and card["kind"] == "approval" and not (card["changed"] or card["alike"])
-            ]
-            if len(answered) != len(cards):
-                return
-            for answer, outcome in filter(None, answered):
-                self.push({"op": "card", "card": {"id": answer["id"], **outcome}})
+            open_ = [card for card in cards if card and card_is_open(card)]
+            ready = [card for card in open_ if card["kind"] == "approval" and not (card["changed"] or card["alike"])]
+            is_whole = len(ready) == len(cards)
+            for card in open_:
+                answered = answer_of(card, {"decision": "approve"}) if is_whole else None
+                again = {"note": "not approved: another one changed, or was answered", "again": card["again"] + 1}
+                self.push({"op": "card", "card": {"id": card["id"], **(answered[1] if answered else again)}})
             self.flush()
-        self._notify({"kind": "approve", "ids": keys})
+        if is_whole:
+            self._notify({"kind": "approve", "ids": [card["id"] for card in ready]})
 
     def _notify(self, message: Json) -> None:
         # A copy: a listener may add another one.

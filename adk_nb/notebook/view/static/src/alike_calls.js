@@ -1,6 +1,7 @@
 // The table of the calls that one card asks for: alike ones are a row, with a tick.
 
 import { button, el, put } from "./elements.js";
+import { count as counted } from "./words.js";
 
 /** @import { AlikeCalls, Card } from "./types" */
 
@@ -46,6 +47,11 @@ export class AlikeTable {
     scroll.setAttribute("aria-label", `calls of ${card.tool}`);
     this.node = el("div", "", this.rows.length >= SEARCHED ? this.#search() : null, scroll, this.count);
     this.#tell();
+  }
+
+  /** How many calls are ticked. */
+  get total() {
+    return total(this.rows.filter((row) => this.ticks.get(row)?.checked));
   }
 
   /** Keys of the ticked rows. */
@@ -136,6 +142,14 @@ export class AlikeTable {
 }
 
 /**
+ * @param {Card} card
+ * @param {number} [calls] How many a yes is for.
+ */
+export function approveLabel({ action = "Approve", alike }, calls = alike[0]?.count ?? 1) {
+  return calls < 2 ? action : `${action} ${counted(calls, "call")}`;
+}
+
+/**
  * What a decision was about: `3 × pay(to="ada", amount=5)`, a line for each kind of calls.
  *
  * @param {Card} card
@@ -154,6 +168,5 @@ export function decidedCalls(card) {
  * @param {Card} card
  */
 export function decidedSubject(card) {
-  const count = total(card.alike);
-  return [`${count.toLocaleString("en")} ${count === 1 ? "call" : "calls"} of `, el("code", "", card.tool)];
+  return [`${counted(total(card.alike), "call")} of `, el("code", "", card.tool)];
 }

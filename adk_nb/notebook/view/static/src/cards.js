@@ -1,16 +1,15 @@
 // The cards: requests to the user, below the events, and their outcomes.
 
-import { AlikeTable, decidedCalls, decidedSubject } from "./alike_calls.js";
+import { AlikeTable, approveLabel, decidedCalls, decidedSubject } from "./alike_calls.js";
 import { AnswerForm } from "./answer_form.js";
-import { highlighted } from "./chat/code.js";
-import { differenceLines } from "./difference.js";
+import { ApproveAll } from "./approve_all.js";
+import { asks, asksNothing, consentLink, documentPart, isDecided, NOTICES } from "./card_parts.js";
 import { button, buttonRow, el, newId, put } from "./elements.js";
-import { argumentList, errorParts, waitParts } from "./error_cards.js";
+import { argumentList } from "./error_cards.js";
 import { Steady } from "./steady.js";
-import { unsentParts } from "./unsent_card.js";
 import { ANSWERED } from "./words.js";
 
-/** @import { Card, Child, Notice } from "./types" */
+/** @import { Card, Child } from "./types" */
 /** @import { View } from "./view.js" */
 /** @import { Store } from "./store.js" */
 
@@ -29,6 +28,8 @@ export class Cards {
     /** @type {Map<string, AlikeTable>} Tables of calls, kept with their ticks. */
     this.tables = new Map();
     this.steady = new Steady();
+    this.all = new ApproveAll(view);
+    this.steady.guard(this.all.node);
     this.node = el("div", "cards");
     this.answered = el("div", "cards decisions"); // above the answer
   }
@@ -48,6 +49,7 @@ export class Cards {
       const card = this.store.cards.get(id);
       if (card && this.store.isOpen(card)) open.set(id, node);
     }
+    this.all.paint(open, this.node);
     this.steady.watch(open);
   }
 
@@ -56,8 +58,7 @@ export class Cards {
     const drawn = JSON.stringify([card, this.store.isOpen(card), this.isNext(card)]);
     const known = this.nodes.get(card.id);
     if (known?.drawn === drawn) return;
-    const active = document.activeElement;
-    const focused = known?.node.contains(active);
+    const focused = known ? this.#focusedIn(known.node) : null;
     const node = this.card(card);
     const place = isDecided(card) && !this.store.box ? this.answered : this.node;
     if (known?.node.parentNode === place) known.node.replaceWith(node);
@@ -66,10 +67,34 @@ export class Cards {
       place.append(node);
     }
     this.nodes.set(card.id, { node, drawn });
-    if (!focused) return;
-    const first = this.store.isOpen(card) ? this.forms.get(card.id)?.first : null;
-    const next = node.contains(active) && active instanceof HTMLElement ? active : (first ?? node);
-    next.focus();
+    if (focused) this.#refocus(card, node, focused);
+  }
+
+  /**
+   * What has the focus in a card, or will have it when its button is on.
+   *
+   * @param {HTMLElement} node
+   */
+  #focusedIn(node) {
+    const active = document.activeElement;
+    const off = active === document.body || active === node ? this.steady.focused : null;
+    return [off, active].find((each) => each && node.contains(each)) ?? null;
+  }
+
+  /**
+   * Give the focus to what had it before the card was drawn again; of an answered card it moves on.
+   *
+   * @param {Card} card
+   * @param {HTMLElement} node
+   * @param {Element} focused
+   */
+  #refocus(card, node, focused) {
+    const open = this.store.isOpen(card);
+    if (!open) this.view.focus.handOn(card.id);
+    const field = open ? this.forms.get(card.id)?.first : null;
+    const look = focused instanceof HTMLButtonElement ? `button.${[...focused.classList].join(".")}` : "input";
+    const same = node.contains(focused) ? focused : (field ?? node.querySelector(`${look}:not([disabled])`) ?? node);
+    if (same instanceof HTMLElement) this.steady.focus(same);
   }
 
   /** @param {Card} card */
@@ -151,7 +176,7 @@ export class Cards {
     const open = this.store.isOpen(card);
     /** @param {string} decision */
     const act = (decision) => this.store.decide(card, decision, {});
-    const { head, parts, spoken } = NOTICES[card.kind](card, open, act, () => this.#focusNext(card.id));
+    const { head, parts, spoken } = NOTICES[card.kind](card, open, act, () => this.focusNext(card.id));
     const node = this.frame(card, head, "group");
     node.append(...parts);
     if (open && card.note) node.append(el("div", "problem", card.note));
@@ -201,7 +226,10 @@ export class Cards {
     const now = () => this.#now(card);
     const back = (/** @type {string} */ from) => () => this.leaveForm(card.id, from);
     const command = card.how ? el("span", "twin", "or type: ", el("code", "", card.how)) : "";
-    const [yes, no] = card.in_doubt ? ["Call again", "Do not call again…"] : [card.action ?? "Approve", "Reject…"];
+    const table = this.tables.get(card.id);
+    const [yes, no] = card.in_doubt
+      ? ["Call again", "Do not call again…"]
+      : [approveLabel(card, table?.total), "Reject…"];
     const reject = button(no, "reject", () => show(this.reasonForm(card, now, back("reject"))));
     const approve = button(yes, "go", () => this.answer(now(), true));
     if (card.changed) {
@@ -211,9 +239,9 @@ export class Cards {
     const edit = button("Edit…", "edit", () => {
       this.whole(card, (call) => show(this.editForm(call, now, back("edit"))));
     });
-    const table = this.tables.get(card.id);
     if (table) {
       table.changed = () => {
+        approve.textContent = approveLabel(card, table.total);
         approve.disabled = !table.ticked.length;
         reject.disabled = !table.ticked.length;
       };
@@ -294,13 +322,9 @@ export class Cards {
    */
   answer(card, confirmed, { args = null, reason = null, forTurn = false } = {}) {
     const alike = card.alike.length ? (this.tables.get(card.id)?.ticked ?? [card.alike[0].key]) : undefined;
+    const more = { args, reason, alike, ...(forTurn && { for_turn: true }) };
     if (card.kind === "approval" || card.kind === "doubt")
-      this.store.decide(card, confirmed ? "approve" : "reject", {
-        args,
-        reason,
-        alike,
-        ...(forTurn && { for_turn: true }),
-      });
+      this.store.decide(card, confirmed ? "approve" : "reject", more);
     else
       this.store.decide(card, "answer", { value: { confirmed, ...(reason && { reason }), ...(alike && { alike }) } });
   }
@@ -373,7 +397,7 @@ export class Cards {
     /** @param {string} decision */
     const act = (decision) => this.store.decide(card, decision, { args: null, reason: null });
     const again = card.gone ? "" : button("Re-ask", "go", () => act("reask"));
-    const label = card.gone ? `Run ${card.version}` : `Run old version (${card.version})`;
+    const label = card.gone ? `Run ${card.version}` : `Run as it was (${card.version})`;
     const old = card.version ? button(label, "edit", () => act("old")) : "";
     const problem = el("div", "problem", card.changed);
     return el("div", "", problem, buttonRow(approve, again, old, reject, command));
@@ -437,16 +461,31 @@ export class Cards {
    *
    * @param {string} id
    */
-  #focusNext(id) {
+  focusNext(id) {
     const open = [...this.store.cards.values()].filter((card) => this.store.isOpen(card) && !asksNothing(card));
     const order = [...this.store.cards.keys()];
     const next = open.find((card) => order.indexOf(card.id) > order.indexOf(id)) ?? open[0];
     const node = next && this.nodes.get(next.id)?.node;
     if (!node) return false;
-    const place = this.forms.get(next.id)?.first ?? node.querySelector(".adknb-buttons button");
-    this.steady.focus(place instanceof HTMLElement ? place : node);
+    const field = this.forms.get(next.id)?.first; // no button: an Enter too many would press it
+    this.steady.handTo(node, field?.matches("input, textarea") ? field : node);
     node.scrollIntoView({ block: "nearest" });
     return true;
+  }
+
+  /**
+   * True if a node is in the card `id`, or in the button for all of them.
+   *
+   * @param {string} id
+   * @param {Node} node
+   */
+  isIn(id, node) {
+    return Boolean(this.nodes.get(id)?.node.contains(node)) || this.all.node.contains(node);
+  }
+
+  stop() {
+    this.steady.stop();
+    this.all.stop();
   }
 
   /** @param {KeyboardEvent} event */
@@ -454,59 +493,4 @@ export class Cards {
     if (event.key === "Escape") this.view.leave();
     event.stopPropagation();
   }
-}
-
-/**
- * True for a card that is reduced to one line with the decision.
- *
- * @param {Card} card
- */
-export function isDecided(card) {
-  return card.state !== "asked" && !asksNothing(card);
-}
-
-/** @type {Record<string, (card: Card, open: boolean, act: (decision: string) => void, next: () => void) => Notice>} */
-const NOTICES = { error: errorParts, wait: waitParts, unsent: unsentParts };
-
-/**
- * True for a card that no agent waits for.
- *
- * @param {Card} card
- */
-export function asksNothing({ kind }) {
-  return kind in NOTICES;
-}
-
-/** @param {Card} card */
-function asks({ kind, tool, needs, in_doubt }) {
-  if (in_doubt) return ["asks whether to call ", el("b", "", tool), " again, which may have taken effect already"];
-  if (kind === "credential") return ["calls ", el("b", "", tool), `, which needs ${needs}`];
-  return kind === "input" && !tool ? ["asks"] : ["asks to call ", el("b", "", tool)];
-}
-
-/**
- * A document to read before the answer; only the first one is open.
- *
- * @param {{ title: string; text: string }} document
- * @param {number} index
- */
-function documentPart({ title, text }, index) {
-  const colours = title.startsWith("code.py") ? highlighted(text, "python") : differenceLines(text);
-  const source = el("pre", "json source", ...(colours ?? [text]));
-  source.tabIndex = 0;
-  source.setAttribute("role", "group");
-  source.setAttribute("aria-label", title);
-  const node = el("details", "document", el("summary", "", title), source);
-  node.open = index === 0;
-  return node;
-}
-
-/** @param {string} uri */
-function consentLink(uri) {
-  if (!/^https?:/i.test(uri)) return null;
-  const link = el("a", "link", `Open ${new URL(uri).host}`);
-  link.href = uri;
-  link.target = "_blank";
-  link.rel = "noopener noreferrer";
-  return el("div", "step", link, el("span", "dim", " and sign in there, then paste the address it leads to:"));
 }

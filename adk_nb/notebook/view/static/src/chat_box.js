@@ -1,7 +1,7 @@
 // The conversation of a chat box: its rows as turns, and what a reader does as messages to Python.
 
 import { busyWith } from "./busy_cell.js";
-import { asksNothing } from "./cards.js";
+import { asksNothing } from "./card_parts.js";
 import { Chat } from "./chat/chat.js";
 import { Turns } from "./chat_turns.js";
 import { button, el, newId, put } from "./elements.js";
@@ -42,13 +42,13 @@ export class ChatBox {
     this.chosen.id = newId();
     this.chosen.addEventListener("change", () => {
       store.send({ kind: "session", name: this.chosen.value });
-      this.chat.composer.input.focus();
+      this.field.focus();
     });
     const label = el("label", "hidden", "Session");
     label.htmlFor = this.chosen.id;
     this.fresh = button("New", "small", () => {
       store.send({ kind: "session", name: "" });
-      this.chat.composer.input.focus();
+      this.field.focus();
     });
     this.fresh.title = "A new session";
     this.panels = button("Panels", "small", () => view.showPanels(!view.panelsShown));
@@ -88,6 +88,10 @@ export class ChatBox {
   /** Seconds that run, in the opened logs. */
   tick() {
     for (const events of this.opened.values()) events.tick();
+  }
+
+  get field() {
+    return this.chat.composer.input;
   }
 
   get isBusy() {

@@ -82,13 +82,29 @@ export class Steady {
   }
 
   /**
-   * Give an element the focus, at once or when its button is on.
+   * Give an element of a card the focus, at once or when its button is on; until then the card has it.
    *
    * @param {HTMLElement} element
    */
   focus(element) {
     element.focus();
-    if (document.activeElement !== element) this.focused = element;
+    if (document.activeElement === element) return;
+    this.focused = element;
+    const card = element.closest(".adknb-card");
+    if (card instanceof HTMLElement) card.focus();
+  }
+
+  /**
+   * Give the focus to a card or a field in it; it takes keys as if the card had just appeared: the reader may still press
+   * some for another one.
+   *
+   * @param {HTMLElement} card
+   * @param {HTMLElement} element
+   */
+  handTo(card, element) {
+    const place = this.places.get(card);
+    if (place) this.appeared.set(place.id, performance.now());
+    element.focus();
   }
 
   /**

@@ -140,6 +140,18 @@ export class Store extends RunState {
   }
 
   /**
+   * Approve cards together, as they were asked for.
+   *
+   * @param {Card[]} cards
+   */
+  approve(cards) {
+    const open = cards.filter((card) => this.isOpen(card));
+    if (!open.length || !this.send({ kind: "approve", ids: open.map(({ id }) => id) })) return;
+    for (const card of open) this.sent.set(card.id, card.again);
+    for (const view of this.views) view.touch({ op: "card", card: open[0] });
+  }
+
+  /**
    * @param {Card} card
    * @param {string} decision
    * @param {object} more

@@ -1,6 +1,6 @@
 // A finished run is folded to its answer, and a button with counts that shows the rest.
 
-import { isDecided } from "./cards.js";
+import { isDecided } from "./card_parts.js";
 import { dressCode } from "./chat/code.js";
 import { Steps } from "./chat/steps.js";
 import { isStep, stepOf } from "./chat_turns.js";

@@ -4,6 +4,7 @@ import { Announcer } from "./announce.js";
 import { Cards } from "./cards.js";
 import { ChatBox } from "./chat_box.js";
 import { button, el, put } from "./elements.js";
+import { Focus } from "./focus.js";
 import { Keys } from "./keys.js";
 import { Lanes } from "./lanes.js";
 import { Events } from "./log.js";
@@ -61,6 +62,7 @@ export class View {
     this.root = this.#frame();
     this.keys = new Keys(this);
     this.box = el("div", "root", this.root);
+    this.focus = new Focus(this);
     this.ticking = window.setInterval(() => this.#tick(), 1000);
     host.append(this.box);
     this.reset();
@@ -128,6 +130,7 @@ export class View {
 
   paint() {
     this.placed ||= this.box.isConnected;
+    this.focus.restore();
     const follow = this.panelsShown ? this.events.paint() : () => {};
     this.lanes.paint();
     if (this.stale) this.paintFrame();
@@ -163,6 +166,7 @@ export class View {
     if (!closed && !empty) this.tabs.current.paint();
     this.cards.paint();
     this.chatBox?.paint();
+    this.focus.paint();
   }
 
   #paintStatus() {
@@ -244,13 +248,14 @@ export class View {
   /** @param {HTMLElement} host */
   moveTo(host) {
     host.append(this.box);
+    this.focus.moved = true;
     this.reset();
   }
 
   remove() {
     cancelAnimationFrame(this.frame);
     clearInterval(this.ticking);
-    this.cards.steady.stop();
+    this.cards.stop();
     this.chatBox?.remove();
     for (const panel of this.tabs.panels) panel.closed();
     this.store.views.delete(this);
