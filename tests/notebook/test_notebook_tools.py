@@ -108,6 +108,7 @@ def test_of_a_frame_the_model_gets_columns_nulls_ranges_and_rows(shell: Shell, l
     assert "1 null, 2 different" in result["columns"]["city"]
     assert "3.5 to 9" in result["columns"]["amount"]
     assert [row["amount"] for row in result["first_rows"]] == [3.5, 4.5, 9.0]
+    assert "Bonn" in str(shell.names["_run"]._repr_mimebundle_()["text/html"]), "the owner sees it as a table"
 
 
 def test_a_frame_of_ten_thousand_columns_is_bounded(shell: Shell):

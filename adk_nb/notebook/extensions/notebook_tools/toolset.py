@@ -18,6 +18,7 @@ from adk_nb.runtime.history import SENT_BY, history_of
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
 from adk_nb.tools.function_tool import FunctionTool
+from adk_nb.tools.tool_result import Told
 
 _A2A = "a2a_metadata"
 """Key of the metadata of a message that came over A2A. Source: google-adk 2.13."""
@@ -68,14 +69,16 @@ class NotebookToolset(BaseToolset):
         """
         return values.listed(_variables(), filter)
 
-    def _look_at(self, name: str) -> dict[str, Any]:
+    def _look_at(self, name: str) -> Any:
         """Look at a variable of the notebook before you compute with it: a frame (columns, types, nulls, ranges, first
         rows), an array, a picture, a text, a container.
 
         Args:
             name: The name of the variable.
         """
-        return look.look(_variables(), name)
+        variables = _variables()
+        told, value = look.look(variables, name), variables.get(name.strip())
+        return Told(told, value if values.library_of(value)[0] in ("pandas", "polars") else None)
 
     async def _read_cells(self, tool_context: ToolContext, wanted: str = "") -> dict[str, Any]:
         """Read cells of the notebook: source, short output, error.
