@@ -87,7 +87,7 @@ export function languagesOf(source) {
  * @param {boolean} isOver
  */
 export function dressCode(node, source, isOver) {
-  const blocks = [...node.querySelectorAll("pre:not(.adknb-shown-code)")];
+  const blocks = /** @type {HTMLElement[]} */ ([...node.querySelectorAll("pre:not(.adknb-shown-code)")]);
   if (!blocks.length) return;
   const languages = languagesOf(source);
   for (const [at, block] of blocks.entries()) {
