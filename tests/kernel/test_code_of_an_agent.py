@@ -17,6 +17,7 @@ def ask(kernel: Kernel, *codes: str, line: str = "%chat analyst Go.") -> Any:
     calls = ", ".join(f"call('run_code', code={code!r}, why='to see')" for code in codes)
     kernel.run(f"model = ScriptedLlm({calls}, 'All done.')\nranges = []")
     kernel.run("%%agent analyst -m model --notebook\nHelp.")
+    kernel.updates.clear()  # those of the tests before
     return kernel.start(line)
 
 
