@@ -25,6 +25,7 @@ test("streamed text is put together, and a patch ends the stream", () => {
   run.apply({ op: "patch", id: "r", text: "whole" });
 
   assert.deepEqual([onlyRow(run).text, onlyRow(run).tail, onlyRow(run).streaming], ["whole", "", false]);
+  assert.equal(onlyRow(run).html, "<p>a</p>b");
 });
 
 test("the head names the model that was said last", () => {

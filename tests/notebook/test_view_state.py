@@ -1,4 +1,5 @@
 from adk_nb.notebook.view.view_state import MAX_ROWS, ViewState
+from adk_nb.notebook.view.writers.markdown_html import to_html
 
 
 def told(*ops):
@@ -38,6 +39,25 @@ def test_streamed_text_grows_until_the_whole_event_comes():
 
     assert [(r["text"], r["streaming"]) for r in told(*pieces)["rows"]] == [("ab", True)]
     assert [(r["html"], r["streaming"]) for r in told(*pieces, whole)["rows"]] == [("<p>ab</p>", False)]
+
+
+def test_a_page_is_not_sent_again_what_it_has_seen_stream():
+    state, text = ViewState("t"), "First *one*.\n\nThen\n\n- this\n- and that."
+    state.apply(row("r", html=""))
+    for piece in (text[:9], text[9:20], text[20:]):
+        state.apply({"op": "text", "id": "r", "s": piece})
+
+    sent = state.apply({"op": "patch", "id": "r", "text": text, "html": to_html(text), "ms": 3})
+
+    assert sent == {"op": "patch", "id": "r", "ms": 3}
+    shown = state.rows["r"]
+    assert (shown["text"], shown["tail"]) == (text, "")
+    assert shown["html"].replace("\n", "") == to_html(text).replace("\n", "")
+    other = state.apply({"op": "patch", "id": "r", "text": "Else.", "html": "<p>Else.</p>"})
+    assert (
+        other == {"op": "patch", "id": "r", "text": "Else.", "html": "<p>Else.</p>"}
+        and state.rows["r"]["text"] == "Else."
+    )
 
 
 def test_nothing_streams_once_a_run_has_stopped():

@@ -225,11 +225,19 @@ def _text(view: ViewState, op: Json) -> Json:
 
 def _patch(view: ViewState, op: Json) -> Json:
     row = view.rows.get(op["id"])
-    if row is not None:
-        row |= {"streaming": False, "tail": ""}
-        view.streams.pop(op["id"], None)
-        row.update({field: value for field, value in op.items() if field not in ("op", "id")})
-    return op
+    if row is None:
+        return op
+    # The page has what has streamed, so it is not sent again whole. Between blocks only line ends differ.
+    before = {"text": row["text"], "html": row["html"] and row["html"] + row["tail"]}
+    known = [field for field, old in before.items() if field in op and _is_same(old, op[field])]
+    row |= {"streaming": False, "tail": "", "html": before["html"]}
+    view.streams.pop(op["id"], None)
+    row.update({field: value for field, value in op.items() if field not in ("op", "id")})
+    return {field: value for field, value in op.items() if field not in known}
+
+
+def _is_same(old: str | None, new: str | None) -> bool:
+    return old == new or (old or "").replace(">\n<", "><") == (new or "").replace(">\n<", "><") != ""
 
 
 def _state(view: ViewState, op: Json) -> Json:

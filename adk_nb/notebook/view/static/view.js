@@ -106,14 +106,14 @@ s.state==="asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t
 (t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},Rs={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
 rows.keys()){if(i.rows.size<=(i.box?4e3:1e3))break;i.rows.delete(e),i.earlier+=1}},text(i,t,e){e&&(e.text+=t.s,e.streaming=
 !0,t.tail!==void 0&&Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(i,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,
-tail:""},e)},state(i,t,e){i.state=t.state??i.merged(t.entries),e&&(e.changes=[...e.changes??[],...t.changes])},card:(i,{
-card:t})=>{i.cards.set(t.id,t)},status(i,{status:t,text:e="",seconds:s=0}){if(i.status={status:t,text:e,seconds:s},t!=="\
-running")for(let n of i.rows.values())n.streaming=!1},clear(i){for(let t of[i.rows,i.cards,i.lanes,i.artifacts,i.last])t.
-clear();Object.assign(i,{notice:"",usage:{text:""},earlier:0,state:[],drawing:null,marks:{},answer:null})},box(i,{box:t}){
-i.box=i.box&&{...i.box,...t}},usage(i,{text:t,title:e="",tokens:s=0}){i.usage={text:t,title:e,tokens:s}},notice(i,{text:t}){
-i.notice=t},model(i,{name:t}){i.modelName=t},notices(i,{notices:t}){i.notices=t},drawing(i,{drawing:t}){i.drawing=t},mark(i,{
-marks:t}){i.marks={...i.marks,...t}},lane:(i,{lane:t})=>{i.lanes.set(t.id,t)},artifact:(i,{artifact:t})=>{i.artifacts.set(
-t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var Ne={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
+html:s.html&&s.html+s.tail,tail:""},e)},state(i,t,e){i.state=t.state??i.merged(t.entries),e&&(e.changes=[...e.changes??[],
+...t.changes])},card:(i,{card:t})=>{i.cards.set(t.id,t)},status(i,{status:t,text:e="",seconds:s=0}){if(i.status={status:t,
+text:e,seconds:s},t!=="running")for(let n of i.rows.values())n.streaming=!1},clear(i){for(let t of[i.rows,i.cards,i.lanes,
+i.artifacts,i.last])t.clear();Object.assign(i,{notice:"",usage:{text:""},earlier:0,state:[],drawing:null,marks:{},answer:null})},
+box(i,{box:t}){i.box=i.box&&{...i.box,...t}},usage(i,{text:t,title:e="",tokens:s=0}){i.usage={text:t,title:e,tokens:s}},
+notice(i,{text:t}){i.notice=t},model(i,{name:t}){i.modelName=t},notices(i,{notices:t}){i.notices=t},drawing(i,{drawing:t}){
+i.drawing=t},mark(i,{marks:t}){i.marks={...i.marks,...t}},lane:(i,{lane:t})=>{i.lanes.set(t.id,t)},artifact:(i,{artifact:t})=>{
+i.artifacts.set(t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.answer=t}};var Ne={idle:["○","idle"],running:["●","running"],pending:["⚠","waiting for you"],done:["✓","done"],error:["✗",
 "error"],cancelled:["■","stopped"]},_e={approved:["✓","You approved"],edited:["✎","You approved with changes"],rejected:[
 "✗","You rejected"],answered:["✓","You answered"],reasked:["↻","asked again"],given:["✓","You answered"],refused:[
 "✗","You refused"],superseded:["–","no longer asked"],retried:["↻","Retried below"],resent:["✓","Sent below"],dropped:[

@@ -119,7 +119,7 @@ const OPS = {
     if (op.tail !== undefined) Object.assign(row, { html: row.html + op.html, tail: op.tail });
   },
   patch(_, { op: __, ...fields }, row) {
-    if (row) Object.assign(row, { streaming: false, tail: "" }, fields);
+    if (row) Object.assign(row, { streaming: false, html: row.html && row.html + row.tail, tail: "" }, fields);
   },
   state(run, op, row) {
     run.state = op.state ?? run.merged(op.entries);
