@@ -211,7 +211,8 @@ def _asked(chat: Chat, text: str, as_jsonl: bool) -> int:
     reply = chat.ask(text, show="off")
     _print(reply, as_jsonl)
     while reply.status == "pending":
-        after = ask_for_approvals(reply)
+        # What is piped in was not written for this question.
+        after = ask_for_approvals(reply) if sys.stdin.isatty() else reply
         if after is reply:
             sys.stderr.write("(waits for an answer)\n")
             return WAITING

@@ -27,6 +27,17 @@ def price(item: str) -> str:
 
 root_agent = Agent(name="shop", model="offline", tools=[price])
 '''
+PAYS = '''from google.adk.agents import Agent
+from google.adk.tools import FunctionTool
+
+
+def pay(to: str, amount: float) -> str:
+    """Pay a person an amount in euros."""
+    return f"paid {amount:g} euros to {to}"
+
+
+root_agent = Agent(name="clerk", model="offline", tools=[FunctionTool(pay, require_confirmation=True)])
+'''
 ASKED = 'What is the price of item "tea"?'
 CASES = {
     "eval_set_id": "prices",
@@ -81,6 +92,12 @@ def test_run_asks_once_talks_until_exit_and_replays(adk_nb: Cli, folder: Path):
     assert replayed.out.count("[shop]: Tea costs 3 euros.") == 2 and replayed.out.count("[user]: ") == 2
     events = [json.loads(line) for line in adk_nb("adk", "run", "--jsonl", "shop", ASKED).out.splitlines()]
     assert events[-1]["author"] == "shop"
+
+
+def test_no_text_that_is_piped_in_approves_a_call(adk_nb: Cli, tmp_path: Path):
+    (tmp_path / "clerk.py").write_text(PAYS)
+    ran = adk_nb("adk", "run", "clerk.py", 'Pay 250 euros to "Anna"', typed="y\n")
+    assert ran.code == 3 and "(waits for an answer)" in ran.err and "Paid" not in ran.out
 
 
 def test_a_session_goes_on_in_a_database(adk_nb: Cli, folder: Path):
