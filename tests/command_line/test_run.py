@@ -219,10 +219,10 @@ def test_a_secret_in_the_error_of_a_cell_is_hidden(adk_nb: Cli, notebook: Write,
 
 
 def test_a_key_that_the_env_file_of_a_folder_brings_is_hidden_too(adk_nb: Cli, tmp_path: Path):
-    (tmp_path / "shop").mkdir()
-    (tmp_path / "shop" / ".env").write_text("SHOP_API_KEY='k3y-of-the-folder-42'\n")
-    (tmp_path / "shop" / "agent.py").write_text("import os\nraise ValueError(os.environ['SHOP_API_KEY'])\n")
-    ran = adk_nb("show", "shop")
+    (tmp_path / "keyed_shop").mkdir()
+    (tmp_path / "keyed_shop" / ".env").write_text("SHOP_API_KEY='k3y-of-the-folder-42'\n")
+    (tmp_path / "keyed_shop" / "agent.py").write_text("import os\nraise ValueError(os.environ['SHOP_API_KEY'])\n")
+    ran = adk_nb("show", "keyed_shop")
     assert ran.code == 2 and ran.err == "adk-nb: agent.py, line 2: ValueError: [secret]\n"
 
 
