@@ -5,7 +5,9 @@ from axe import violations
 from chats import ASK, SETUP
 from hands import card, keys, press, ran, says, within
 from lab import Lab, Page
+from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.remote.webelement import WebElement
 
 pytestmark = pytest.mark.browser_all
 
@@ -27,6 +29,15 @@ from adk_nb.tools import request_input
 questions = [call("adk_request_input", message="Which street?"), call("adk_request_input", message="Which house?")]
 model = ScriptedLlm(questions, "Half.", "On my way.")
 driver = Agent(name="driver", model=model, tools=[request_input])
+"""
+LONG = """
+@tool(confirm=True)
+def note(a: str, b: str, c: str, d: str, e: str, f: str, g: str, h: str, i: str, j: str, k: str, l: str) -> str:
+    'Notes twelve lines.'
+    return "noted"
+
+notes = [call("note", **{name: f"{name}{n} " + "word " * 20 for name in "abcdefghijkl"}) for n in (1, 2)]
+payer = Agent(name="payer", model=ScriptedLlm(notes, "All noted."), tools=[note])
 """
 FOCUSED = "return document.activeElement.textContent"
 ON_CARD = "return document.activeElement.matches('.adknb-card[data-state=asked]')"
@@ -53,6 +64,12 @@ def focus(page: Page, css: str) -> None:
     page.cards_are_on()
 
 
+def look_at(page: Page, node: WebElement) -> None:
+    """Scroll to a node, and let the page notice it."""
+    page.js("arguments[0].scrollIntoView({block: 'center'})", node)
+    page.js("await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
 def test_cards_are_approved_together_once_each_was_in_sight(lab: Lab):
     page = opened(lab, SETUP, THREE, ASK, PAID, until=3)
     page.until(lambda: open_cards(page, 2) == [3], "three cards")
@@ -64,8 +81,7 @@ def test_cards_are_approved_together_once_each_was_in_sight(lab: Lab):
     assert not button.is_enabled(), "not all of them were in sight"
 
     for one in within(page, 2, ".adknb-card[data-state=asked]"):
-        page.js("arguments[0].scrollIntoView({block: 'center'})", one)
-        page.js("await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        look_at(page, one)
     page.resize(1200, 900)
     assert violations(page) == []
     press(page, 2, "Approve all 3")
@@ -73,6 +89,23 @@ def test_cards_are_approved_together_once_each_was_in_sight(lab: Lab):
     says(page, 2, "One by one.")
     page.until(lambda: "One by one." in page.js(FOCUSED), "the focus on the answer")
     assert ran(page, 3) == ["A1", "A2", "A3"]
+
+
+def test_cards_that_no_screen_shows_as_a_whole_are_approved_together_too(lab: Lab):
+    page = opened(lab, SETUP, LONG, ASK, until=3)
+    page.until(lambda: open_cards(page, 2) == [2], "two cards")
+    page.resize(1200, 330)
+    page.reload()
+    button = page.until(lambda: within(page, 2, ".adknb-approve-all .adknb-button"), "the button for both")[0]
+    for one in within(page, 2, ".adknb-card[data-state=asked]"):
+        assert one.size["height"] > page.js("return panel.content.node.clientHeight")
+        for css in (".adknb-ask", ".adknb-reject"):
+            assert button.get_property("disabled"), "not all of both was in sight"
+            look_at(page, one.find_element(By.CSS_SELECTOR, css))
+
+    press(page, 2, "Approve all 2")
+
+    says(page, 2, "All noted.")
 
 
 def test_a_card_is_the_same_in_each_cell_and_box_and_one_of_many_clicks_counts(lab: Lab):

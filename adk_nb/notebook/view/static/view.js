@@ -4,21 +4,21 @@ t"?Object.assign(e,{busy:!0,count:h.execution_count}):r.msg_type==="status"&&a?.
 execution_state==="busy"&&e.busy)})}function ye(i){let t=i?.context?.sessionContext,e=t?Wt.get(t):void 0;return e?.busy&&
 e.count?`cell [${e.count}]`:t?.session?.kernel?.status==="busy"?"another cell":""}var A="application/vnd.jupyter.widget-view+json",X=i=>i.metadata?.[A]?.adk_nb,$e="application/vnd.jupyter.widget-state+j\
 son",zt="<p><em>This notebook is not trusted, so the live view is not drawn here. Run <code>%confirm</code> to get its c\
-ard in a new cell, or run the command “Trust Notebook”.</em></p>";function gs(i){let t=X(i);if(!t)return i;let{[A]:e,
+ard in a new cell, or run the command “Trust Notebook”.</em></p>";function ws(i){let t=X(i);if(!t)return i;let{[A]:e,
 ...s}=i.data;typeof s["text/html"]=="string"&&(s["text/html"]=s["text/html"].replace(zt,""));let{[A]:n,...r}=i.metadata;
-return t==="run"&&e&&(r.adk_nb={view:e.model_id}),{...i,data:s,metadata:r}}function bs(i){let t=i?.widgets?.[$e];if(!t?.
-state)return i;let e=Object.keys(t.state),s=u=>ws.test(t.state[u].state?._anywidget_id??""),n=e.filter(s),r=n.flatMap(u=>[
+return t==="run"&&e&&(r.adk_nb={view:e.model_id}),{...i,data:s,metadata:r}}function ks(i){let t=i?.widgets?.[$e];if(!t?.
+state)return i;let e=Object.keys(t.state),s=u=>vs.test(t.state[u].state?._anywidget_id??""),n=e.filter(s),r=n.flatMap(u=>[
 t.state[u].state.code,t.state[u].state.layout]),a=new Set([...n,...r.map(u=>String(u??"").replace("IPY_MODEL_",""))]),h=Object.
 fromEntries(Object.entries(t.state).filter(([u])=>!a.has(u))),{widgets:l,...d}=i;return Object.keys(h).length?{...d,widgets:{
-...l,[$e]:{...t,state:h}}}:d}var ws=/^adk_nb\.notebook\.view\.widget\./;function I(i){let t=i?.context?.model;return typeof t?.
+...l,[$e]:{...t,state:h}}}:d}var vs=/^adk_nb\.notebook\.view\.widget\./;function I(i){let t=i?.context?.model;return typeof t?.
 toJSON=="function"&&!t.collaborative?t:null}function nt(i,t){for(let e of I(i)?.cells??[])for(let s=0;s<(e.outputs?.length??
-0);s+=1)if(e.outputs.get(s).data?.[A]?.model_id===t)return String(e.sharedModel?.getSource()??"");return""}function ks(i,t){
+0);s+=1)if(e.outputs.get(s).data?.[A]?.model_id===t)return String(e.sharedModel?.getSource()??"");return""}function xs(i,t){
 let{path:e,sessionContext:s}=i.context,n=t.flatMap(({id:r,outputs:a=[]})=>a.flatMap((h,l)=>X(h)==="page"?[[r,l,h.data[A]?.
 model_id]]:[]));try{localStorage.setItem(`adk_nb:${e}`,JSON.stringify({kernel:s.session?.kernel?.id,views:n}))}catch{}}function Se(i,t,e,s){
 let{path:n,sessionContext:r}=i.context;try{let{kernel:a,views:h}=JSON.parse(localStorage.getItem(`adk_nb:${n}`)??"{}");return a===
 r.session?.kernel?.id&&h.some(l=>`${l}`==`${[e,s,t]}`)}catch{return!1}}function H(i){let t=I(i),e=Symbol.for("adk_nb.kep\
-t_out");if(!t||t[e])return!!t;t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();ks(i,n.cells);let r=n.cells.
-map(a=>a.outputs?{...a,outputs:a.outputs.map(gs)}:a);return{...n,metadata:bs(n.metadata),cells:r}},!0}function Oe(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
+t_out");if(!t||t[e])return!!t;t[e]=!0;let s=t.toJSON.bind(t);return t.toJSON=()=>{let n=s();xs(i,n.cells);let r=n.cells.
+map(a=>a.outputs?{...a,outputs:a.outputs.map(ws)}:a);return{...n,metadata:ks(n.metadata),cells:r}},!0}function Oe(i,t){let e=[];for(let{id:s,outputs:n}of i.cells)for(let r=0;r<(n?.length??0);r+=1)t(n.get(r),s,r)&&e.push([n,
 r]);return e}async function Ae(i,t){let e=I(t);if(!e)return;H(t),await t.context.ready;let{dirty:s}=e,n=({metadata:a})=>a?.
 adk_nb?.view===i,r=(a,h,l)=>n(a)||!X(a)&&Se(t,i,h,l);for(let[a,h]of Oe(e,r)){let{adk_nb:l,...d}=a.get(h).metadata,u=n(a.
 get(h))?"run":"page",c={version_major:2,version_minor:0,model_id:i},m={...a.get(h).data,[A]:c};u==="run"&&!a.trusted&&(m["\
@@ -32,7 +32,7 @@ queueMicrotask(()=>this.put(t.data,e=>X(e)!=="page")),t.name==="beside"&&t.id!==
 t.data)))}putBeside(t){t.some(({data:e})=>this.known.has(e[A].model_id))||this.put(t,()=>!0)}put(t,e){let[s,n]=this.place(
 e);for(let{at:r,data:a,metadata:h}of s?t:[]){a[A]&&this.known.add(a[A].model_id);let l={output_type:"display_data",data:a,
 metadata:h};r===null?s.add(l):n+r<s.length&&s.set(n+r,l)}}place(t){let e=s=>s.data[A]?.model_id===this.store.own_id&&t(s);
-return Oe(I(this.manager),e)[0]??[]}};var vs=`adknb-${Math.random().toString(36).slice(2)}`,Ee=0;function g(){return Ee+=1,`${vs}-${Ee}`}var Ce=i=>i.filter(t=>t!=
+return Oe(I(this.manager),e)[0]??[]}};var ys=`adknb-${Math.random().toString(36).slice(2)}`,Ee=0;function g(){return Ee+=1,`${ys}-${Ee}`}var Ce=i=>i.filter(t=>t!=
 null&&t!=="").map(t=>t??"");function o(i,t,...e){let s=document.createElement(i),n=t.split(" ").filter(Boolean);return n.
 length&&(s.className=n.map(r=>`adknb-${r}`).join(" ")),s.append(...Ce(e)),s}function p(i,t,e){let s=o("button",`button ${t}`,
 i);return s.type="button",s.addEventListener("click",e),s}function S(...i){return o("fieldset","buttons",...i)}function f(i,...t){
@@ -44,53 +44,53 @@ let a=t.offsetHeight>480;e.toggleAttribute("data-cut",a&&!n),s.hidden=!a,s.textC
 observe(t),o("div","",e,s)}function $(i,t){let e=p(i,"small",async()=>{try{await navigator.clipboard.writeText(t()),e.textContent=
 "Copied"}catch{e.textContent="Select the text, and copy it"}setTimeout(()=>{e.textContent=i},1500)});return e}function rt(i,t,e){
 let s=o("a","");s.href=URL.createObjectURL(new Blob([e],{type:t})),s.download=i,s.click(),setTimeout(()=>URL.revokeObjectURL(
-s.href),1e3)}var xs=2e4,ys="and as assert async await begin break case catch class const continue def default del do elif else end en\
+s.href),1e3)}var $s=2e4,Ss="and as assert async await begin break case catch class const continue def default del do elif else end en\
 um except export extends final finally fn for from func function global if impl implements import in instanceof interfac\
 e is lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static st\
-ruct super switch this throw try type typeof use using var void while with yield",$s="False None True false nil null sel\
-f true undefined",Ss="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
+ruct super switch this throw try type typeof use using var void while with yield",Os="False None True false nil null sel\
+f true undefined",As="all alter and as asc between by case create delete desc distinct drop else end exists from full gr\
 oup having in index inner insert into is join key left like limit not null offset on or order outer primary right select\
- set table then union unique update values view when where with",Os=new Set(ys.split(" ")),Le=new Set($s.split(" ")),As=new Set(
-Ss.split(" ")),Es=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
-" ")),Jt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Cs(i){let t=Es.has(i)?"#\
+ set table then union unique update values view when where with",Es=new Set(Ss.split(" ")),Le=new Set(Os.split(" ")),Cs=new Set(
+As.split(" ")),Ls=new Set("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(
+" ")),Jt=new Set(["","log","markdown","md","output","plain","plaintext","text","txt"]);function Ts(i){let t=Ls.has(i)?"#\
 [^\\n]*":i==="sql"?"--[^\\n]*":"//[^\\n]*|/\\*[^]*?\\*/",e=`"""[^]*?"""|'''[^]*?'''|"(?:[^"\\\\\\n]|\\\\.)*"|'(?:[^'\\\\\\n]|\\\\.\
 )*'|\`(?:[^\`\\\\]|\\\\.)*\``,s="\\b(?:0[xX][\\da-fA-F]+|\\d[\\d_]*(?:\\.\\d+)?(?:[eE][+-]?\\d+)?)\\b";return new RegExp(
-`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Ls(i,t,e){return t==="json"?Le.has(i)?
-"constant":"":i.startsWith("@")?"name":(t==="sql"?As.has(i.toLowerCase()):Os.has(i))?"keyword":Le.has(i)?"constant":e?"n\
-ame":""}function Q(i,t){if(Jt.has(t)||i.length>xs)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
-Cs(t))){let[r,a,h,l,d,u]=n,c=a?"comment":h?"string":l?"number":Ls(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
-n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function Ts(i){let t=[],
+`(${t})|(${e})|(${s})|(@?[\\p{L}_$][\\p{L}\\p{N}_$]*)(?=(\\s*\\()?)`,"gu")}function Ms(i,t,e){return t==="json"?Le.has(i)?
+"constant":"":i.startsWith("@")?"name":(t==="sql"?Cs.has(i.toLowerCase()):Es.has(i))?"keyword":Le.has(i)?"constant":e?"n\
+ame":""}function Q(i,t){if(Jt.has(t)||i.length>$s)return[document.createTextNode(i)];let e=[],s=0;for(let n of i.matchAll(
+Ts(t))){let[r,a,h,l,d,u]=n,c=a?"comment":h?"string":l?"number":Ms(d,t,!!u);c&&(e.push(document.createTextNode(i.slice(s,
+n.index)),o("span",`code-${c}`,r)),s=n.index+r.length)}return[...e,document.createTextNode(i.slice(s))]}function js(i){let t=[],
 e="";for(let s of i.split(`
 `)){let[,n="",r=""]=/^ {0,3}(`{3,}|~{3,})\s*([^\s`]*)/.exec(s)??[];!e&&n&&t.push(r.toLowerCase()),!e&&n?e=n:e&&n.startsWith(
 e)&&!r&&(e="")}return t}function at(i,t,e){let s=[...i.querySelectorAll("pre:not(.adknb-shown-code)")];if(!s.length)return;
-let n=Ts(t);for(let[r,a]of s.entries()){let{textContent:h,parentElement:l}=a;if(!l||l.classList.contains("adknb-code"))continue;
+let n=js(t);for(let[r,a]of s.entries()){let{textContent:h,parentElement:l}=a;if(!l||l.classList.contains("adknb-code"))continue;
 let d=n[r]??"",u=e||r<s.length-1;(a.querySelector("code")??a).replaceChildren(...Q(h,d));let c=Jt.has(d)?"code":d,m=u?$(
 "Copy",()=>h.replace(/\n$/,"")):null;m?.setAttribute("aria-label",`Copy ${c}`);let w=o("div","code");a.tabIndex=0,a.setAttribute(
 "role","group"),a.setAttribute("aria-label",c),a.replaceWith(w),w.append(o("div","code-head",o("span","",Jt.has(d)?"":d),
 m),a)}}var Te=new Set("A B BLOCKQUOTE BR CODE DEL EM H1 H2 H3 H4 H5 H6 HR I LI OL P PRE S SPAN STRONG SUB SUP TABLE TBODY TD TH\
- THEAD TR UL".split(" ")),Ms=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),js=/^(https?:|mailto:|#)/i,
-Ns=new Set([...Te,"DETAILS","MARK","SECTION","SMALL","SUMMARY"]),Me=i=>R(i,Ns,["open","style"]);function R(i,t=Te,e=[]){
+ THEAD TR UL".split(" ")),Ns=new Set("SCRIPT STYLE IFRAME OBJECT EMBED TEMPLATE SVG MATH NOSCRIPT".split(" ")),_s=/^(https?:|mailto:|#)/i,
+Is=new Set([...Te,"DETAILS","MARK","SECTION","SMALL","SUMMARY"]),Me=i=>P(i,Is,["open","style"]);function P(i,t=Te,e=[]){
 let s=document.createElement("template");s.innerHTML=i;for(let n of[...s.content.querySelectorAll("*")]){let r=n.tagName.
-toUpperCase();if(Ms.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("href"):null,h=(r==="TD"||r==="TH")&&n.getAttribute(
+toUpperCase();if(Ns.has(r)){n.remove();continue}let a=r==="A"?n.getAttribute("href"):null,h=(r==="TD"||r==="TH")&&n.getAttribute(
 "style")==="text-align: right";for(let{name:l}of[...n.attributes])["start","title","align",...e].includes(l)||n.removeAttribute(
-l);h&&n.classList.add("adknb-number"),a&&js.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
+l);h&&n.classList.add("adknb-number"),a&&_s.test(a.trim())&&(n.setAttribute("href",a.trim()),n.setAttribute("target","_b\
 lank"),n.setAttribute("rel","noopener noreferrer nofollow")),t.has(r)||n.replaceWith(...n.childNodes)}for(let n of s.content.
 querySelectorAll("table")){let r=o("div","wide");n.replaceWith(r),r.append(n)}return s.content}var Ut=i=>i.html!==null&&
-i.html!==void 0;function W(i,t){let e=o("div","html",R(i));return Z(e,t),e}function Z(i,t){/\\[([]/.test(i.textContent)&&
+i.html!==void 0;function W(i,t){let e=o("div","html",P(i));return Z(e,t),e}function Z(i,t){/\\[([]/.test(i.textContent)&&
 (t?.rendermime??t?._rendermime)?.latexTypesetter?.typeset(i)}var F=class{constructor(t){this.manager=t,this.length=0,this.
 tail=o("div","html"),this.caret=o("span","caret","▌"),this.complete=o("div","html"),this.node=o("div","growing",this.complete,
-this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement("div");n.append(R(t.slice(
-this.length))),this.complete.append(...n.childNodes),Z(this.complete,this.manager),this.length=t.length}f(this.tail,R(e)),
+this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement("div");n.append(P(t.slice(
+this.length))),this.complete.append(...n.childNodes),Z(this.complete,this.manager),this.length=t.length}f(this.tail,P(e)),
 Z(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, \
 pre > code");)s=s.lastElementChild;s.append(this.caret)}};function T(i,t="Search suggestions"){let e=o("iframe","page");
 return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.title=t,e.srcdoc=i,e}function Gt(i,t){
 if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=t??"",e}function E(i){return i?.length?
-o("div","looked-at",...i.map(_s)):null}function _s({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:h,language:l}){
-return i==="image"?Gt(t,e):i==="code"?o("pre","shown-code",...Q(h,l??"")):i==="table"?o("div","html",R(s),n?o("div","dim",
+o("div","looked-at",...i.map(Bs)):null}function Bs({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:h,language:l}){
+return i==="image"?Gt(t,e):i==="code"?o("pre","shown-code",...Q(h,l??"")):i==="table"?o("div","html",P(s),n?o("div","dim",
 n):null):i==="page"?T(r,a):o("div","dim",h)}function je(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Me(i.get("html")));e.classList.add("jp-RenderedH\
-TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))Is(s);return t.append(e),()=>e.remove()}function Is(i){
-let[t,e]=i.children;if(!e)return;let s=$("Copy",()=>Bs(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
-`Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function Bs(i){let t=[...i.querySelectorAll("tbody tr")];return t.
+TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))Ps(s);return t.append(e),()=>e.remove()}function Ps(i){
+let[t,e]=i.children;if(!e)return;let s=$("Copy",()=>Rs(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
+`Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function Rs(i){let t=[...i.querySelectorAll("tbody tr")];return t.
 length?t.map(e=>[...e.children].map(({textContent:s})=>s).join("	")).join(`
 `):(i.textContent??"").replace(/\n$/,"")}var ht=class{constructor(){this.title="",this.modelName="",this.own_id="",this.box=null,this.seq=0,this.status={status:"\
 idle",text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=0,this.state=[],this.drawing=null,this.marks=
@@ -98,12 +98,12 @@ idle",text:""},this.notice="",this.notices=[],this.usage={text:""},this.earlier=
 new Map}load(t){let{rows:e,cards:s,lanes:n,artifacts:r=[],model:a="",...h}=t;Object.assign(this,h,{modelName:a}),this.rows=
 new Map(e.map(l=>[l.id,{...l}])),this.lanes=new Map(n.map(l=>[l.id,l])),this.cards=new Map(s.map(l=>[l.id,l])),this.artifacts=
 new Map(r.map(l=>[l.id,l])),this.last=new Map;for(let l of e)this.#t(l)}apply(t){let e=t.id??t.event,s=e===void 0?void 0:
-this.rows.get(e);Rs[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
+this.rows.get(e);qs[t.op]?.(this,t,s),(t.op==="append"||t.op==="text"||t.op==="patch")&&this.#t(this.rows.get(t.id??t.row?.
 id))}merged(t){let e=new Map(this.state.map(n=>[n.key,n]));for(let n of t)e.set(n.key,n);let s=[...e.values()].filter(n=>n.
 kind||n.value!==null);return[...s.filter(n=>n.kind!=="-"),...s.filter(n=>n.kind==="-")]}abandon(t){this.notice=t;let{status:e}=this.
 status;(e==="running"||e==="pending")&&(this.status={status:"cancelled",text:"stale"});for(let s of this.cards.values())
 s.state==="asked"&&Object.assign(s,{state:"stale",note:"its kernel is gone"})}#t(t){if(t?.lane)for(let e of this.lanes.keys())
-(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},Rs={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
+(t.lane===e||t.lane.startsWith(`${e}.`))&&this.last.set(e,t.id)}},qs={append(i,{row:t}){i.rows.set(t.id,{...t});for(let e of i.
 rows.keys()){if(i.rows.size<=(i.box?4e3:1e3))break;i.rows.delete(e),i.earlier+=1}},text(i,t,e){e&&(e.text+=t.s,e.streaming=
 !0,t.tail!==void 0&&Object.assign(e,{html:e.html+t.html,tail:t.tail}))},patch(i,{op:t,...e},s){s&&Object.assign(s,{streaming:!1,
 html:s.html&&s.html+s.tail,tail:""},e)},state(i,t,e){i.state=t.state??i.merged(t.entries),e&&(e.changes=[...e.changes??[],
@@ -121,11 +121,11 @@ i.artifacts.set(t.id,t)},offers(i,{what:t}){i.offers=t},answer(i,{answer:t}){i.a
 "waiting for you"],was:["✓","done"],failed:["✗","failed"],stopped:["■","stopped"]},Ie="What waits in a session tha\
 t is kept in a file is asked again by %confirm; else run the cell again.",z={"+":"added","~":"changed","-":"removed"};function k(i){
 if(i==null)return"";if(i<1e3)return`${Math.round(i)} ms`;let t=i/1e3;return t<60?`${t.toFixed(1)} s`:`${Math.floor(t/60)}\
- min ${Math.round(t%60)} s`}function P(i){let t=Math.floor(i);return t<60?`${t} s`:`${Math.floor(t/60)} min ${t%60} s`}var b=(i,t)=>`${i.
+ min ${Math.round(t%60)} s`}function R(i){let t=Math.floor(i);return t<60?`${t} s`:`${Math.floor(t/60)} min ${t%60} s`}var b=(i,t)=>`${i.
 toLocaleString("en")} ${t}${i===1?"":"s"}`;function B(i){if(i<1e3)return b(i,"byte");let[t,e]=i<1e6?[i/1e3,"kB"]:[i/1e6,
 "MB"];return`${t.toFixed(t%1?1:0)} ${e}`}function lt(i){return i==null?"nothing":y(JSON.stringify(i))}var Be=i=>i.replace(
-/[^ -~]/g,Re),Re=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,Ps=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
-function y(i){return i.replace(Ps,(t,e)=>e??t.split("").map(Re).join(""))}var et=(i,t)=>JSON.stringify(i)===JSON.stringify(
+/[^ -~]/g,Pe),Pe=i=>`\\u${i.charCodeAt(0).toString(16).padStart(4,"0")}`,Ds=/(\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?(?:\u200d\p{Extended_Pictographic}[\ufe0e\ufe0f]?\p{EMod}?)*)|[^\P{C}\t\n]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|\u2800/gu;
+function y(i){return i.replace(Ds,(t,e)=>e??t.split("").map(Pe).join(""))}var et=(i,t)=>JSON.stringify(i)===JSON.stringify(
 t);function st(i){if(!i.startsWith('"')||!i.includes("\\n"))return i;try{return y(JSON.parse(i))}catch{return i.replace(
 /\\n/g,`
 `)}}var dt=class extends ht{constructor(t){super(),this.model=t,this.manager=t.widget_manager,this.listed=t.get("panels"),this.
@@ -146,24 +146,24 @@ try{return this.model.send(t),!0}catch{return this.#s(),!1}}#s(){this.gone=!0,th
 gone. ${Ie}`);for(let t of this.views)t.reset()}approve(t){let e=t.filter(s=>this.isOpen(s));if(!(!e.length||!this.send(
 {kind:"approve",ids:e.map(({id:s})=>s)}))){for(let s of e)this.sent.set(s.id,s.again);for(let s of this.views)s.touch({op:"\
 card",card:e[0]})}}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,...s})&&this.sent.set(t.
-id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var qs=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,Ds=12,ct=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
+id,t.again);for(let n of this.views)n.touch({op:"card",card:t})}}};var Hs=/^[\s\S]*[.!?…:;](?=\s)|^[\s\S]*\n/,Fs=12,ct=class{constructor(t){this.store=t,this.begun=new Map,this.node=o("\
 div","hidden"),this.node.setAttribute("aria-live","polite"),this.node.setAttribute("aria-relevant","additions")}touch(t){
 if(t.op==="status"&&t.status!=="running")for(let s of[...this.begun.keys()])this.rest(this.store.rows.get(s));let e=this.
 store.rows.get(t.id??t.row?.id);e&&(t.op==="append"&&e.kind!=="user"&&!e.streaming?this.whole(e):t.op==="text"?this.sentences(
 e):t.op==="patch"&&this.#t(t,e))}#t(t,e){this.begun.has(e.id)?this.rest(e):t.kind==="marker"?this.whole(e):typeof t.ok==
 "boolean"&&this.say(`${e.tool} ${t.ok?"is done":"failed"}: ${e.result}`)}whole(t){t.tool!=="transfer_to_agent"&&(t.kind===
 "call"?this.say(`${t.author} calls ${t.tool}`):t.text&&this.say(`${t.author}${t.kind==="error"?", error":""}: ${t.text}`))}sentences(t){
-let e=this.begun.get(t.id)??0,s=qs.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
+let e=this.begun.get(t.id)??0,s=Hs.exec(t.text.slice(e))?.[0];this.begun.set(t.id,e+(s?.length??0)),s&&this.say(e?s:`${t.
 author}: ${s}`)}rest(t){if(!t)return;let e=this.begun.get(t.id)??0;this.begun.delete(t.id);let s=t.text.slice(e);s.trim()&&
 this.say(e?s:`${t.author}: ${s}`)}say(t){for(this.node.append(o("div","",t.replace(/[*`|]+|^#+ /gm,"").trim().slice(0,500)));this.
-node.childElementCount>Ds;)this.node.firstChild?.remove()}};var Hs=8,ut=i=>i.reduce((t,{count:e})=>t+e,0),Vt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),pt=class{constructor(t,e){
+node.childElementCount>Fs;)this.node.firstChild?.remove()}};var Ws=8,ut=i=>i.reduce((t,{count:e})=>t+e,0),Vt=({arguments:i})=>i.map(({name:t,text:e})=>`${t}=${e}`).join(", "),pt=class{constructor(t,e){
 this.rows=t.alike,this.keys=t.alike.map(({key:d})=>d).join(),this.whole=e,this.changed=()=>{},this.ticks=new Map,this.lines=
 new Map;let s=[...new Set(this.rows.flatMap(d=>d.arguments.map(({name:u})=>u)))],n=this.rows.some(({hint:d})=>d);this.all=
 this.#t("all",()=>{for(let[d,u]of this.ticks)this.lines.get(d)?.hidden||(u.checked=this.all.checked)});let r=["calls",...s,
 ...n?["asks"]:[]].map(d=>o("th","",d)),a=this.rows.map(d=>this.#e(d,s,n)),h=o("table","alike",o("thead","",o("tr","",o("\
 th","",this.all),...r)));h.append(o("tbody","",...a)),this.count=o("div","dim"),this.count.setAttribute("role","status");
 let l=o("div","alike-scroll",h);l.tabIndex=0,l.setAttribute("role","group"),l.setAttribute("aria-label",`calls of ${t.tool}`),
-this.node=o("div","",this.rows.length>=Hs?this.#i():null,l,this.count),this.#n()}get total(){return ut(this.rows.filter(
+this.node=o("div","",this.rows.length>=Ws?this.#i():null,l,this.count),this.#n()}get total(){return ut(this.rows.filter(
 t=>this.ticks.get(t)?.checked))}get ticked(){return this.rows.filter(t=>this.ticks.get(t)?.checked).map(({key:t})=>t)}#t(t,e){
 let s=o("input","tick");return s.type="checkbox",s.checked=!0,s.setAttribute("aria-label",t),s.addEventListener("change",
 ()=>{e(),this.#n()}),s}#e(t,e,s){let n=this.#t(Vt(t),()=>{}),r=e.map(h=>{let l=t.arguments.findIndex(d=>d.name===h);return o(
@@ -177,7 +177,7 @@ let t=this.rows.filter(r=>!this.lines.get(r)?.hidden),e=this.rows.filter(r=>this
 ticks.get(r)?.checked).length;this.all.checked=t.length>0&&s===t.length,this.all.indeterminate=s>0&&s<t.length;let n=t.length<
 this.rows.length?`; ${t.length} of ${this.rows.length} rows found`:"";f(this.count,`${ut(e).toLocaleString("en")} of ${ut(
 this.rows).toLocaleString("en")} calls ticked${n}`),this.changed()}};function Yt({action:i="Approve",alike:t},e=t[0]?.count??
-1){return e<2?i:`${i} ${b(e,"call")}`}function Pe(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")}\
+1){return e<2?i:`${i} ${b(e,"call")}`}function Re(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")}\
  × `:"";return o("div","",s,o("code","",`${i.tool}(${Vt(e)})`))});return o("div","decided-calls",...t)}function qe(i){return[
 `${b(ut(i.alike),"call")} of `,o("code","",i.tool)]}var ft=i=>i?.default??void 0;function M(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
 ...M(s,{$defs:{}}),...i,$ref:void 0};if(Array.isArray(i.type)&&i.type.length===2&&i.type.includes("null"))return{...i,type:i.
@@ -194,42 +194,42 @@ t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))re
 const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:De(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
 Yes",value:!0},{label:"No",value:!1},...s];if(e.type==="null")return[{label:"Nothing",value:null}];let n=(e.oneOf??e.anyOf??
 []).map(r=>Xt(r,t));return n.length&&n.every(r=>r!==null)?n.flat():null}var gt=i=>typeof i=="object"&&i!==null&&!Array.isArray(
-i);var Fs=3;function Ws(i,t,e,s){if(i==="enum")return zs(t,s?e:t.default);if(i==="boolean")return Ks((s?e:t.default)===!0);
-if(i==="json")return Js(e,s);let n=Us(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
+i);var zs=3;function Ks(i,t,e,s){if(i==="enum")return Js(t,s?e:t.default);if(i==="boolean")return Us((s?e:t.default)===!0);
+if(i==="json")return Gs(e,s);let n=Vs(i,t,e),r=()=>!(i==="string"?n.value:n.value.trim());return{node:n,read(){return r()&&
 !s&&!t.nullable?{skip:!0}:r()&&t.nullable?i==="string"&&!s?{skip:!0}:{value:null}:i==="string"?{value:n.value}:He(n.value.
-trim(),i,t)}}}function zs({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",y(String(s)))));return e.selectedIndex=
-i.findIndex(s=>et(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function Ks(i){let t=o(
-"input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function Js(i,t){let e=o("te\
+trim(),i,t)}}}function Js({enum:i=[]},t){let e=o("select","input",...i.map(s=>o("option","",y(String(s)))));return e.selectedIndex=
+i.findIndex(s=>et(s,t)),{node:e,read:()=>e.selectedIndex<0?{skip:!0}:{value:i[e.selectedIndex]}}}function Us(i){let t=o(
+"input","check");return t.type="checkbox",t.checked=i,{node:t,read:()=>({value:t.checked})}}function Gs(i,t){let e=o("te\
 xtarea","input");return e.value=t?y(JSON.stringify(i,null,2)):"",e.rows=Math.min(8,e.value.split(`
-`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Fe(e.value)}}function Us(i,t,e){let n=i==="string"&&typeof e==
+`).length+1),{node:e,read:()=>!t&&!e.value.trim()?{skip:!0}:Fe(e.value)}}function Vs(i,t,e){let n=i==="string"&&typeof e==
 "string"&&(e.includes(`
 `)||e.length>60)?o("textarea","input"):o("input","input"),r=t.format==="password";return n instanceof HTMLInputElement&&
 Object.assign(n,{type:r?"password":"text",spellcheck:!1}),n.autocomplete=r?"new-password":"off",i!=="string"&&(n.inputMode=
 i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n instanceof HTMLTextAreaElement&&(n.rows=Math.min(16,Math.
 max(2,n.value.split(`
 `).length+1))),n}var We=i=>i instanceof HTMLInputElement&&i.type==="checkbox"?i.checked:i.value;function bt(i,t,e,s,{depth:n=0,
-within:r="",needed:a}={}){let h=M(t,s),l=e[i]??{};if(h.properties&&n<Fs&&gt(l))return Ys(i,h,l,s,n,r);let d=Object.hasOwn(
-e,i),u=mt(h,e[i]),{node:c,read:m}=Ws(u,h,e[i],d),w=We(c);c.id=g();let N=n===0&&!Gs(s,i),C=s["x-titles"]?h.title:null,Y=C?
-"":` ${Vs(h,u,d,a,N)}`,L=o("label","field-name",C??(N?Be(i):y(i)));L.append(o("span","dim",Y)),L.htmlFor=c.id;let v=o("d\
+within:r="",needed:a}={}){let h=M(t,s),l=e[i]??{};if(h.properties&&n<zs&&gt(l))return Qs(i,h,l,s,n,r);let d=Object.hasOwn(
+e,i),u=mt(h,e[i]),{node:c,read:m}=Ks(u,h,e[i],d),w=We(c);c.id=g();let N=n===0&&!Ys(s,i),C=s["x-titles"]?h.title:null,Y=C?
+"":` ${Xs(h,u,d,a,N)}`,L=o("label","field-name",C??(N?Be(i):y(i)));L.append(o("span","dim",Y)),L.htmlFor=c.id;let v=o("d\
 iv","problem");v.id=`${c.id}-problem`,v.setAttribute("role","alert"),c.setAttribute("aria-describedby",v.id),a&&u!=="boo\
 lean"&&c.setAttribute("aria-required","true");let Ft=()=>{let _=We(c)===w?{skip:!0}:m();return v.textContent=_.error?y(`${r}${i}\
 : ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),_.error?{..._,node:c}:_};return{name:i,title:C,box:o(
-"div","field",L,c,ze(h),v),node:c,check:Ft}}var Gs=({properties:i,additionalProperties:t},e)=>!i||!!t||Object.hasOwn(i,e),
-ze=i=>i.description?o("div","dim",y(i.description)):null;function Vs(i,t,e,s,n){let r={json:"JSON",enum:"one of"}[t]??t,
+"div","field",L,c,ze(h),v),node:c,check:Ft}}var Ys=({properties:i,additionalProperties:t},e)=>!i||!!t||Object.hasOwn(i,e),
+ze=i=>i.description?o("div","dim",y(i.description)):null;function Xs(i,t,e,s,n){let r={json:"JSON",enum:"one of"}[t]??t,
 a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&ft(i)!==void 0?a.push(`default ${lt(i.default)}`):s===!1&&
 a.push("optional"),a.filter(Boolean).join(", ")}function Qt(i,t,e,s=0,n=""){let r=i.properties??{},a=[...new Set([...Object.
 keys(r),...Object.keys(t)])],h=l=>Object.hasOwn(r,l)?(i.required??[]).includes(l):void 0;return a.map(l=>bt(l,r[l]??{},t,
-e,{depth:s,within:n,needed:h(l)}))}function Ys(i,t,e,s,n,r){let a=Qt(t,e,s,n+1,`${r}${i}.`),h=o("fieldset","group",o("le\
+e,{depth:s,within:n,needed:h(l)}))}function Qs(i,t,e,s,n,r){let a=Qt(t,e,s,n+1,`${r}${i}.`),h=o("fieldset","group",o("le\
 gend","field-name",y(i)),ze(t));h.append(...a.map(d=>d.box));let l=()=>{let d=a.map(m=>({part:m.name,...m.check()})),u=d.
 find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,value:w})=>[m,w]);return c.length?{value:{
 ...e,...Object.fromEntries(c)}}:{skip:!0}};return{name:i,box:h,node:a[0]?.node,check:l}}function Zt(i,t,e){return et(t,e)?
 []:!gt(t)||!gt(e)?[o("div","",o("b","",y(i)),` ${lt(t)} → ${lt(e)}`)]:[...new Set([...Object.keys(t),...Object.keys(e)])].
 flatMap(n=>Zt(`${i}.${n}`,t[n],e[n]))}function Ke(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
-(e.stopPropagation(),t())})}var Xs=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:h=null,values:l=null}={}){this.
+(e.stopPropagation(),t())})}var Zs=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:h=null,values:l=null}={}){this.
 send=e,this.label=s,this.changed=r,this.values=l,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=M(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(l||this.schema.
-properties);let d=Xt(this.schema,this.root),u=!l&&d&&d.length>0&&d.length<=Xs?d:null;this.first=void 0,this.node=u?this.#t(
+properties);let d=Xt(this.schema,this.root),u=!l&&d&&d.length>0&&d.length<=Zs?d:null;this.first=void 0,this.node=u?this.#t(
 u):this.#e(d,a,h)}#t(t){let e=t.map(({label:s,value:n})=>p(s,"choice",()=>this.send(n)));return this.first=e[0],S(...e,this.
 twin)}#e(t,e,s){this.fields=this.isObject?Qt(this.schema,this.values??{},this.root):[this.#i(t)],this.first=this.fields[0]?.
 node;let n=this.fields.map(a=>a.box),r=o("div",`form answer${this.values?" edits":""}`,...n,this.values?this.difference:
@@ -254,50 +254,50 @@ if(typeof e.value=="string"&&!e.value.trim()&&this.#h(t))return{skip:!0};if(!e.s
 isObject?M(this.schema.properties?.[t.name]??{},this.root):this.schema;return s.default!==void 0?{value:s.default}:t.node instanceof
 HTMLInputElement&&t.node.type==="checkbox"?{value:t.node instanceof HTMLInputElement&&t.node.checked}:e}#h({name:t}){return this.
 isObject?this.values&&Object.hasOwn(this.values,t)?!1:!M(this.schema.properties?.[t]??{},this.root).properties&&(this.schema.
-required??[]).includes(t):!0}};var Je=.95,Qs=.8,wt=class{constructor(t){this.store=t.store,this.seen=new Set,this.watched=new Map,this.watcher=new IntersectionObserver(
-e=>this.#e(e),{threshold:[0,.1,.25,.5,.75,Je,1]}),this.button=p("","go",()=>{t.focus.handOn(this.id),this.store.approve(
-this.cards)}),this.hint=o("span","dim"),this.hint.setAttribute("role","status"),this.node=o("div","approve-all",S(this.button,
-this.hint))}get cards(){return[...this.store.cards.values()].filter(t=>Zs(t)&&this.store.isOpen(t))}get id(){return`all/${this.
-cards.map(({id:t})=>t).join()}`}paint(t,e){let{cards:s}=this;for(let[n,r]of this.watched)t.get(n)!==r&&(this.watcher.unobserve(
-r),this.watched.delete(n));for(let{id:n}of s){let r=t.get(n);!r||this.watched.has(n)||this.seen.has(n)||(this.watched.set(
-n,r),this.watcher.observe(r))}if(this.#t(),s.length<2){this.node.remove();return}e.lastChild!==this.node&&e.append(this.
-node),t.set(this.id,this.node)}#t(){let{cards:t}=this,e=t.filter(({id:s})=>!this.seen.has(s)).length;this.button.textContent=
-`Approve all ${t.length}`,this.button.disabled=e>0,this.hint.textContent=e?`when you have seen each: ${e} not yet in sig\
-ht`:""}#e(t){for(let{target:e,intersectionRatio:s,intersectionRect:n,rootBounds:r}of t){let a=n.height>=Qs*(r?.height??window.
-innerHeight);if(s<Je&&!a)continue;let h=[...this.watched].find(([,l])=>l===e)?.[0];h&&this.seen.add(h)}this.#t()}stop(){
-this.watcher.disconnect()}};function Zs({kind:i,in_doubt:t,changed:e,alike:s}){return i==="approval"&&!t&&!e&&!s.length}var ti={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},te=/^@@ -(\d+)\S* \+\S+ @@/;function Ue(i){let t=i.
+required??[]).includes(t):!0}};var Je=.95,wt=class{constructor(t){this.store=t.store,this.view=t,this.seen=new Set,this.watched=new Map,this.watcher=new IntersectionObserver(
+e=>this.#t(e),{threshold:Je}),this.button=p("","go",()=>{t.focus.handOn(this.id),this.store.approve(this.cards)}),this.hint=
+o("span","dim"),this.hint.setAttribute("role","status"),this.node=o("div","approve-all",S(this.button,this.hint))}get cards(){
+return[...this.store.cards.values()].filter(t=>ti(t)&&this.store.isOpen(t))}get id(){return`all/${this.cards.map(({id:t})=>t).
+join()}`}paint(t,e){let{cards:s}=this,n=new Map;for(let{id:r}of s){let a=t.get(r);a?.firstElementChild&&n.set(a.firstElementChild,
+Ue(r)),a?.lastElementChild&&n.set(a.lastElementChild,Ge(r))}for(let r of this.watched.keys())n.has(r)||this.watcher.unobserve(
+r);for(let r of n.keys())this.watched.has(r)||this.watcher.observe(r);if(this.watched=n,this.tell(),s.length<2){this.node.
+remove();return}e.lastChild!==this.node&&e.append(this.node),t.set(this.id,this.node)}tell(){let{cards:t}=this,e=t.filter(
+({id:s})=>!this.seen.has(Ue(s))||!this.seen.has(Ge(s))).length;this.button.textContent=`Approve all ${t.length}`,this.button.
+disabled=e>0,this.hint.textContent=e?`when you have seen each: ${e} not yet in sight`:""}#t(t){for(let{target:e,intersectionRatio:s}of t){
+let n=this.watched.get(e);n&&s>=Je&&this.seen.add(n)}this.tell()}stop(){this.watcher.disconnect()}},Ue=i=>`${i}/head`,Ge=i=>`${i}\
+/buttons`;function ti({kind:i,in_doubt:t,changed:e,alike:s}){return i==="approval"&&!t&&!e&&!s.length}var ei={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},te=/^@@ -(\d+)\S* \+\S+ @@/;function Ve(i){let t=i.
 split(`
 `);return!te.test(t[0])||t.some(e=>e&&!/^[-+ @]/.test(e))?null:t.filter((e,s)=>s||te.exec(e)?.[1]!=="1").map(e=>o("span",
-ti[e[0]]??"diff",e.replace(te,"line $1")||" "))}function Ge(i){let t=/^In\[(\d+)\]/.exec(i)?.[1];if(!t||!document.querySelector(".jp-Notebook"))return o("code","where",
+ei[e[0]]??"diff",e.replace(te,"line $1")||" "))}function Ye(i){let t=/^In\[(\d+)\]/.exec(i)?.[1];if(!t||!document.querySelector(".jp-Notebook"))return o("code","where",
 i);let e=p(i,"where",()=>{let n=[...e.closest(".jp-Notebook")?.querySelectorAll(".jp-InputPrompt")??[]].find(a=>a.textContent.
 trim()===`[${t}]:`)?.closest(".jp-Cell");n?.scrollIntoView({block:"center"});let r=n?.querySelector(".cm-content");r instanceof
 HTMLElement&&r.focus({preventScroll:!0})});return e.title="Go to that cell",e}function ee(i,t){let e=(i??[]).map(({name:s,
 text:n,left_out:r,note:a})=>{let h=o("code","",n),l=a?o("span",a==="unknown"?"bad":"dim",` (${a})`):null,d=r&&t?p(`Show \
 all of ${s}`,"small",()=>t(h,d??h)):null;return o("span","arg",o("span","dim",`${s} `),h,l,d)});return e.length?o("div",
-"arguments",...e):null}function Ve(i){if(!i)return[null,null];let t=o("pre","json trace",i);t.hidden=!0,t.tabIndex=0,t.id=
+"arguments",...e):null}function Xe(i){if(!i)return[null,null];let t=o("pre","json trace",i);t.hidden=!0,t.tabIndex=0,t.id=
 g(),t.setAttribute("role","group"),t.setAttribute("aria-label","Traceback");let e=p("Show traceback","",()=>{t.hidden=!t.
 hidden,e.textContent=t.hidden?"Show traceback":"Hide traceback",e.setAttribute("aria-expanded",String(!t.hidden))});return e.
-setAttribute("aria-controls",t.id),e.setAttribute("aria-expanded","false"),[e,t]}function Ye({tool:i,where:t,arguments:e,
-sent:s,traceback:n}){let[r,a]=Ve(n),h=o("div","",o("b","bad","✗ Error")," ",o("code","",i)," failed",t?" in ":"");t&&h.
-append(Ge(t));let l=o("div","",o("span","dim","sent to the model as "),o("code","",s));return o("div","failure",h,ee(e),
-l,r?S(r):null,a)}function Xe(i,t,e){let s=o("div","ask",o("b","bad","✗ Error"),` ${i.title}`),n=s.textContent;if(i.where&&
-s.append(" in ",Ge(i.where)),!t)return{head:s,parts:[],spoken:n};let[r,a]=Ve(i.traceback),h=[i.ways.includes("retry")?p(
+setAttribute("aria-controls",t.id),e.setAttribute("aria-expanded","false"),[e,t]}function Qe({tool:i,where:t,arguments:e,
+sent:s,traceback:n}){let[r,a]=Xe(n),h=o("div","",o("b","bad","✗ Error")," ",o("code","",i)," failed",t?" in ":"");t&&h.
+append(Ye(t));let l=o("div","",o("span","dim","sent to the model as "),o("code","",s));return o("div","failure",h,ee(e),
+l,r?S(r):null,a)}function Ze(i,t,e){let s=o("div","ask",o("b","bad","✗ Error"),` ${i.title}`),n=s.textContent;if(i.where&&
+s.append(" in ",Ye(i.where)),!t)return{head:s,parts:[],spoken:n};let[r,a]=Xe(i.traceback),h=[i.ways.includes("retry")?p(
 "Retry","",()=>e("retry")):null,i.ways.includes("drop")?p("Drop turn","",()=>e("drop")):null];return h[0]&&(h[0].title="\
 Undo the turn, and send its message again"),h[1]&&(h[1].title="Undo the turn: agents no longer see it"),{head:s,parts:[S(
-...h,r),a??""],spoken:n}}function Qe(i){if(i.seconds===null||i.seconds===void 0)return{head:o("div","ask",o("span","icon",
+...h,r),a??""],spoken:n}}function ts(i){if(i.seconds===null||i.seconds===void 0)return{head:o("div","ask",o("span","icon",
 "⏳"),` ${i.title}`),parts:[],spoken:i.title};let t=o("span","count"),e=performance.now()+i.seconds*1e3,s=()=>{let r=Math.
 ceil((e-performance.now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.
 seen)&&setTimeout(s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${i.
-title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}function Ze(i,t,e,s){let[n,r]=i.texts??[],a=i.ways.includes("send"),h=t?i.title:"Your new message",l=o("div","ask",o("sp\
+title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}function es(i,t,e,s){let[n,r]=i.texts??[],a=i.ways.includes("send"),h=t?i.title:"Your new message",l=o("div","ask",o("sp\
 an","icon",t?"✉":""),` ${h}`),d=(m,w)=>o("div","kept",o("span","dim",m)," ",o("span","kept-text",w)),u=[a?null:d("Wait\
 s for your answer:",n),d("New:",r)],c=[i.ways.includes("refuse")?p("Reject that and send this","replace",()=>e("refuse")):
 null,i.ways.includes("first")?p("Answer first","first",s):null,a?p("Send it now","go",()=>e("send")):null];return{head:l,
-parts:t?[...u.filter(m=>m!==null),S(...c)]:[],spoken:`${i.title}: ${r}`}}function it(i){return i.state!=="asked"&&!K(i)}var se={error:Xe,wait:Qe,unsent:Ze};function K({kind:i}){return i in se}function ts({
+parts:t?[...u.filter(m=>m!==null),S(...c)]:[],spoken:`${i.title}: ${r}`}}function it(i){return i.state!=="asked"&&!K(i)}var se={error:Ze,wait:ts,unsent:es};function K({kind:i}){return i in se}function ss({
 kind:i,tool:t,needs:e,in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which may have taken effect al\
 ready"]:i==="credential"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["asks to call ",o("b","",
-t)]}function es({title:i,text:t},e){let s=i.startsWith("code.py")?Q(t,"python"):Ue(t),n=o("pre","json source",...s??[t]);
+t)]}function is({title:i,text:t},e){let s=i.startsWith("code.py")?Q(t,"python"):Ve(t),n=o("pre","json source",...s??[t]);
 n.tabIndex=0,n.setAttribute("role","group"),n.setAttribute("aria-label",i);let r=o("details","document",o("summary","",i),
-n);return r.open=e===0,r}function ss(i){if(!/^https?:/i.test(i))return null;let t=o("a","link",`Open ${new URL(i).host}`);
+n);return r.open=e===0,r}function ns(i){if(!/^https?:/i.test(i))return null;let t=o("a","link",`Open ${new URL(i).host}`);
 return t.href=i,t.target="_blank",t.rel="noopener noreferrer",o("div","step",t,o("span","dim"," and sign in there, then \
 paste the address it leads to:"))}var kt=class{constructor(){this.places=new Map,this.appeared=new Map,this.looking=0,this.onScroll=()=>this.look(),this.focused=
 null}watch(t){let e=[...t.values()];for(let s of this.places.keys())e.includes(s)||this.places.delete(s);for(let s of this.
@@ -305,7 +305,7 @@ appeared.keys())t.has(s)||this.appeared.delete(s);for(let[s,n]of t)this.appeared
 now()),this.places.has(n)||this.places.set(n,{card:"",buttons:"",changed:0,id:s});t.size?this.looking||(this.looking=window.
 setInterval(()=>this.look(),100),document.addEventListener("scroll",this.onScroll,!0)):this.stop(),this.look()}stop(){window.
 clearInterval(this.looking),document.removeEventListener("scroll",this.onScroll,!0),this.looking=0}look(){let t=performance.
-now();for(let[e,s]of this.places){let n=is(e),r=[...e.querySelectorAll("button")].map(is).join(" ");(n!==s.card||r!==s.buttons)&&
+now();for(let[e,s]of this.places){let n=os(e),r=[...e.querySelectorAll("button")].map(os).join(" ");(n!==s.card||r!==s.buttons)&&
 (s.changed=t),s.card=n,s.buttons=r,this.#t(e,t-s.changed<500)}}#t(t,e){let s=document.activeElement;for(let n of t.querySelectorAll(
 "fieldset.adknb-buttons"))n instanceof HTMLFieldSetElement&&(e&&s instanceof HTMLElement&&n.contains(s)&&(this.focused=s),
 n.disabled=e);e||!this.focused||!t.contains(this.focused)||((!s||s===document.body||s===t)&&this.focused.focus({preventScroll:!0}),
@@ -314,7 +314,7 @@ e instanceof HTMLElement&&e.focus()}handTo(t,e){let s=this.places.get(t);s&&this
 focus()}guard(t){let e=s=>{this.#e(t,s)||(s.preventDefault(),s.stopImmediatePropagation())};t.addEventListener("click",e,
 !0),t.addEventListener("keydown",e,!0)}#e(t,e){let n=(e.target instanceof Element?e.target:t).closest("button, a")!==null,
 r=e.timeStamp;this.look();let a=this.places.get(t);return a?e instanceof KeyboardEvent?e.key!=="Enter"&&!(e.key===" "&&n)?
-!0:!e.repeat&&r-(this.appeared.get(a.id)??0)>=500:!n||r-a.changed>=500:!0}};function is(i){let{left:t,top:e,width:s,height:n}=i.
+!0:!e.repeat&&r-(this.appeared.get(a.id)??0)>=500:!n||r-a.changed>=500:!0}};function os(i){let{left:t,top:e,width:s,height:n}=i.
 getBoundingClientRect();return i instanceof HTMLButtonElement?[t,e,s,n].map(Math.round).join():[t,e].map(Math.round).join()}var vt=class{constructor(t,e){this.store=t,this.view=e,this.nodes=new Map,this.forms=new Map,this.tables=new Map,this.steady=
 new kt,this.all=new wt(e),this.steady.guard(this.all.node),this.node=o("div","cards"),this.answered=o("div","cards decis\
 ions")}paint(){for(let[e,{node:s}]of this.nodes)this.store.cards.has(e)||(s.remove(),this.nodes.delete(e),this.forms.delete(
@@ -327,15 +327,15 @@ return[e===document.body||e===t?this.steady.focused:null,e].find(n=>n&&t.contain
 t);n||this.view.focus.handOn(t.id);let r=n?this.forms.get(t.id)?.first:null,a=s instanceof HTMLButtonElement?`button.${[
 ...s.classList].join(".")}`:"input",h=e.contains(s)?s:r??e.querySelector(`${a}:not([disabled])`)??e;h instanceof HTMLElement&&
 this.steady.focus(h)}card(t){if(K(t))return this.notice(t);if(it(t))return this.decision(t);let e=this.store.isOpen(t),s=t.
-kind==="input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...ts(t)),r=this.frame(t,n,e?"alertdialog":"gr\
+kind==="input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...ss(t)),r=this.frame(t,n,e?"alertdialog":"gr\
 oup"),a=t.hint?o("div",s?"question":"hint",t.hint):"",h=this.#o(t,e);return r.append(...s?[a,h]:[h,a]),r.append(...(t.remarks??
-[]).map(l=>o("div","remark",l))),r.append(...(t.documents??[]).map(es)),e?this.#i(r,t,n.textContent??""):r.append(this.outcome(
+[]).map(l=>o("div","remark",l))),r.append(...(t.documents??[]).map(is)),e?this.#i(r,t,n.textContent??""):r.append(this.outcome(
 t)),r}#i(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="credential"?this.offerToGive(t,e):e.kind==="inpu\
 t"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),this.view.liveText.textContent=[s,e.kind==="input"?e.hint:"",e.note].
 filter(Boolean).join(" ")}decision(t){let e=(t.arguments??[]).map(({name:h,text:l})=>`${h}=${l}`).join(", "),s=t.tool?o(
 "code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",n=t.agent===this.store.title?null:o("span","dim",` · ${t.agent}`),
 r=o("div","ask",this.outcome(t,...t.alike.length?qe(t):[s]),n),a=this.frame(t,r,"group");return t.alike.length&&a.append(
-Pe(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent="",a}frame(t,e,s){
+Re(t)),a.classList.add("adknb-decision"),a.title=t.tool&&t.hint?t.hint:"",this.view.liveText.textContent="",a}frame(t,e,s){
 let n=o("div","card",e);return e.id=g(),n.dataset.state=t.state,n.dataset.card=t.id,n.dataset.kind=t.kind,n.tabIndex=-1,
 n.setAttribute("aria-labelledby",e.id),n.setAttribute("role",s),this.steady.guard(n),n.addEventListener("keydown",r=>this.
 onCardKey(r)),n}notice(t){let e=this.store.isOpen(t),s=l=>this.store.decide(t,l,{}),{head:n,parts:r,spoken:a}=se[t.kind](
@@ -371,7 +371,7 @@ reason:null}),a=t.gone?"":p("Re-ask","go",()=>r("reask")),h=t.gone?`Run ${t.vers
 version?p(h,"edit",()=>r("old")):"",d=o("div","problem",t.changed);return o("div","",d,S(e,a,l,s,n))}offerToGive(t,e){let s=this.#a(
 e,()=>{let n=(h,l)=>{this.forms.delete(e.id),this.store.decide(this.#n(e),h,l)},r=p("Refuse","refuse",()=>n("refuse",{})),
 a={...e.answer_schema,"x-titles":!0};return new q(a,h=>n("answer",{value:h}),{label:"Continue",more:[r]})});f(s.twin,"or\
- type: ",o("code","",e.how)),t.append(ss(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#n(e),"a\
+ type: ",o("code","",e.how)),t.append(ns(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#n(e),"a\
 nswer",{value:a}),n=this.#a(e,()=>new q(e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(n.twin,...r?["or type it \
 below"]:["or type: ",o("code","",e.how)]),t.append(n.node)}#a(t,e){let s=this.forms.get(t.id)??e();return this.forms.set(
 t.id,s),s}isNext(t){return t===[...this.store.cards.values()].find(e=>e.kind==="input"&&this.store.isOpen(e))}focusNext(t){
@@ -379,8 +379,8 @@ let e=[...this.store.cards.values()].filter(h=>this.store.isOpen(h)&&!K(h)),s=[.
 indexOf(h.id)>s.indexOf(t))??e[0],r=n&&this.nodes.get(n.id)?.node;if(!r)return!1;let a=this.forms.get(n.id)?.first;return this.
 steady.handTo(r,a?.matches("input, textarea")?a:r),r.scrollIntoView({block:"nearest"}),!0}isIn(t,e){return!!this.nodes.get(
 t)?.node.contains(e)||this.all.node.contains(e)}stop(){this.steady.stop(),this.all.stop()}onCardKey(t){t.key==="Escape"&&
-this.view.leave(),t.stopPropagation()}};var ei=200,xt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.known=[],this.button=p("","s\
-mall attach",()=>{this.#t()}),this.button.append(ii(),o("span","attach-word","Attach")),this.button.title="Files of your\
+this.view.leave(),t.stopPropagation()}};var si=200,xt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.known=[],this.button=p("","s\
+mall attach",()=>{this.#t()}),this.button.append(ni(),o("span","attach-word","Attach")),this.button.title="Files of your\
  computer or of the kernel's folder, variables of the notebook; drop or paste files here",this.button.setAttribute("aria\
 -expanded","false"),this.chips=o("div","attached"),this.note=o("div","attach-note bad"),this.note.setAttribute("role","s\
 tatus"),this.picker=o("input",""),Object.assign(this.picker,{type:"file",multiple:!0,hidden:!0}),this.picker.addEventListener(
@@ -395,11 +395,11 @@ s of your computer… (${B(s)} a message)`}async#t(){if(!this.panel.hidden){this
 button.setAttribute("aria-expanded","true"),this.search.value="",this.search.focus(),f(this.list,o("div","dim","…")),this.
 known=await this.host.attachables(),this.#e()}close(){this.panel.hidden=!0,this.button.setAttribute("aria-expanded","fal\
 se"),this.done()}#e(){let t=this.search.value.trim().toLowerCase(),s=this.known.filter(({name:n})=>n.toLowerCase().includes(
-t)&&!this.#s(n)).slice(0,ei).map(({name:n,kind:r})=>{let a=p("","attach-row",()=>this.add(n));return a.append(o("span","\
+t)&&!this.#s(n)).slice(0,si).map(({name:n,kind:r})=>{let a=p("","attach-row",()=>this.add(n));return a.append(o("span","\
 attach-name",n),o("span","dim",r)),a});f(this.list,...s.length?s:[o("div","dim attach-none","There is nothing of that na\
 me.")])}#s(t){return this.items.some(e=>e.name===t&&e.data===null)}add(t){this.items=[...this.items,{name:t,data:null,bytes:0}],
 this.#i(),this.close()}async addFiles(t){let e=[];for(let s of t){let n=this.items.reduce((a,h)=>a+h.bytes,0),r=n+s.size>
-this.most?null:await si(s);r!==null?this.items=[...this.items,{name:s.name,data:r,bytes:s.size}]:s.size>this.most?e.push(
+this.most?null:await ii(s);r!==null?this.items=[...this.items,{name:s.name,data:r,bytes:s.size}]:s.size>this.most?e.push(
 `${s.name} has ${B(s.size)}, a message takes ${B(this.most)}.`):n+s.size>this.most?e.push(`${s.name} is too much with th\
 e others: a message takes ${B(this.most)}.`):e.push(`${s.name} cannot be read; a folder cannot be attached.`)}this.#i(e.
 join(" ")),this.done()}clear(){this.items=[],this.#i()}#i(t=""){this.note.textContent=t;let e=this.items.map(s=>{let{name:n,
@@ -413,8 +413,8 @@ this.addFiles([...s.dataTransfer?.files??[]]))}),t.addEventListener("paste",s=>{
 files.length||n.types.includes("text/plain")||(s.preventDefault(),s.stopPropagation(),this.addFiles([...n.files]))})}#n(t){
 let e=[...this.list.querySelectorAll("button")],s=e.findIndex(r=>r===document.activeElement),n={ArrowDown:s+1,ArrowUp:s-
 1};if(t.key==="Escape")this.close();else if(t.key==="Enter"&&t.target===this.search)e[0]?.click();else if(t.key in n)(e[n[t.
-key]]??this.search).focus();else return;t.preventDefault(),t.stopPropagation()}};function si(i){return new Promise(t=>{let e=new FileReader;
-e.onload=()=>t(String(e.result).split(",",2)[1]??""),e.onerror=()=>t(null),e.readAsDataURL(i)})}function ii(){let i=x("s\
+key]]??this.search).focus();else return;t.preventDefault(),t.stopPropagation()}};function ii(i){return new Promise(t=>{let e=new FileReader;
+e.onload=()=>t(String(e.result).split(",",2)[1]??""),e.onerror=()=>t(null),e.readAsDataURL(i)})}function ni(){let i=x("s\
 vg",{class:"adknb-clip-icon",viewBox:"0 0 16 16","aria-hidden":"true"});return i.append(x("path",{d:"M13.5 7.3 8 12.8a3.\
 2 3.2 0 0 1-4.6-4.6l5.8-5.7a2.1 2.1 0 0 1 3 3L6.6 11a1 1 0 0 1-1.5-1.4l5-5"})),i}var yt=class{constructor(t){this.host=t,this.reason="",this.input=o("textarea","input say"),this.input.rows=1,this.input.
 id=g(),this.label=o("label","hidden"),this.label.htmlFor=this.input.id,this.hint=o("div","dim hint-line"),this.hint.id=`${this.
@@ -431,8 +431,8 @@ this.send.hidden=t.running&&!!t.reason,this.#t()}#t(){this.send.disabled=!!this.
 let t=this.input.value;!t.trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.items})&&(this.attach.
 clear(),this.input.value="",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.input.focus();let e=t.
 indexOf("…");this.input.setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||t.shiftKey||t.isComposing||
-(t.preventDefault(),this.submit())}};var ns=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function ni(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
-e.filter(ns):[];if(s.length)return`calling ${[...new Set(s.map(c=>c.tool))].join(", ")} …`;if(!e.length)return i.some(
+(t.preventDefault(),this.submit())}};var rs=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function oi(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
+e.filter(rs):[];if(s.length)return`calling ${[...new Set(s.map(c=>c.tool))].join(", ")} …`;if(!e.length)return i.some(
 c=>c.kind==="thought")?"thought about it":i[0].text;let n=new Set(e.map(c=>c.tool)),[r]=n,a=n.size>1?`used ${b(n.size,"t\
 ool")}`:`used ${r}`,h=e.length>n.size?b(e.length,"call"):"",l=e.filter(c=>c.ok===!1).length,d=e.reduce((c,m)=>c+(m.ms??0),
 0);return[a,h,l?`${l} failed`:"",d>=10?`${(d/1e3).toFixed(d<100?2:1)} s`:""].filter(Boolean).join(" · ")}var J=class{constructor(t){
@@ -440,10 +440,10 @@ this.open=!1,this.steps=[],this.line=o("span","talk-steps-line"),this.arrow=o("s
 "aria-hidden","true"),this.button=o("button","talk-steps-button",this.arrow,this.line),this.button.type="button",this.button.
 addEventListener("click",()=>t(()=>{this.open=!this.open,this.#t()})),this.body=o("div","talk-steps-body"),this.body.id=
 g(),this.button.setAttribute("aria-controls",this.body.id),this.node=o("div","talk-steps",this.button,this.body),this.#t()}paint(t,e){
-this.node.hidden=!t.length,t.length&&(this.steps=t,this.line.textContent=ni(t,e),this.node.toggleAttribute("data-running",
-e&&t.some(ns)),this.node.toggleAttribute("data-failed",t.some(s=>s.ok===!1)),this.#t())}#t(){this.arrow.textContent=this.
+this.node.hidden=!t.length,t.length&&(this.steps=t,this.line.textContent=oi(t,e),this.node.toggleAttribute("data-running",
+e&&t.some(rs)),this.node.toggleAttribute("data-failed",t.some(s=>s.ok===!1)),this.#t())}#t(){this.arrow.textContent=this.
 open?"▾":"▸",this.button.setAttribute("aria-expanded",String(this.open)),this.body.hidden=!this.open,this.open&&f(this.
-body,...this.steps.map(oi))}};function oi(i){if(i.kind!=="call")return o("div",`talk-step talk-step-${i.kind}`,i.text);let t=i.
+body,...this.steps.map(ri))}};function ri(i){if(i.kind!=="call")return o("div",`talk-step talk-step-${i.kind}`,i.text);let t=i.
 ok===!1?o("span","bad","failed"):null,e=k(i.ms),s=o("div","talk-step-call",o("code","",o("b","",i.tool),"(",i.args,")"),
 o("span","talk-step-end",t,e?` ${e}`:"")),n=i.result??i.text;return o("div","talk-step",s,n?o("div","talk-step-result",n):
 null)}var $t=class{constructor(t,e){this.host=t,this.growing=null,this.drawn="",this.head=o("div","talk-head"),this.text=o("di\
@@ -485,11 +485,11 @@ r())});let h=o("div","talk-edit-buttons",p("Cancel","small",n),p("Send","small g
 s.value.length,s.value.length)}#s(){this.opened?this.close():(this.opened=this.host.details(this.turn?.id??""),f(this.place,
 this.opened?.node)),this.place.hidden=!this.opened,this.opened&&this.place.scrollIntoView({block:"nearest"}),this.more.setAttribute(
 "aria-expanded",String(!!this.opened))}close(){this.opened?.close(),this.opened=null,this.place.replaceChildren()}remove(){
-this.close(),this.node.remove()}};var ri=40,Ot=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
+this.close(),this.node.remove()}};var ai=40,Ot=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
 o("div","earlier"),this.list=o("div","talk-list"),this.inner=o("div","talk-inner",this.earlier,this.empty,this.list),this.
 scroller=o("div","talk",this.inner),this.scroller.tabIndex=0,this.scroller.setAttribute("role","log"),this.scroller.setAttribute(
 "aria-live","off"),this.scroller.setAttribute("aria-label","Conversation"),this.scroller.addEventListener("scroll",()=>{
-let{scrollHeight:s,scrollTop:n,clientHeight:r}=this.scroller;this.follows=s-n-r<ri,this.down.hidden=this.follows}),this.
+let{scrollHeight:s,scrollTop:n,clientHeight:r}=this.scroller;this.follows=s-n-r<ai,this.down.hidden=this.follows}),this.
 down=p("↓","to-end",()=>this.toEnd()),this.down.setAttribute("aria-label","To the newest message"),this.down.hidden=!0,
 this.slot=o("div","talk-slot");let e={...t,emit:s=>this.#t(s)};this.composer=new yt(e),this.typing=e,this.sized=new ResizeObserver(
 ()=>{this.follows&&this.#e()}),this.sized.observe(this.inner),this.sized.observe(this.scroller),this.node=o("div","chat",
@@ -505,22 +505,22 @@ paint(t,e)}#i(t){this.follows=!1,t()}#n({agent:t,description:e,suggestions:s,tur
 0;let a=JSON.stringify([t,e,s]);if(this.empty.hidden||this.empty.dataset.drawn===a)return;this.empty.dataset.drawn=a;let h=s.
 map(l=>p(l,"suggestion",()=>this.composer.fill(l)));f(this.empty,o("div","talk-agent",t),e?o("div","dim",e):null,h.length&&
 !r?o("div","suggestions",...h):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var j=i=>i.author==="user"?"you":i.author;function U(i){let t=j(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
-result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var os=/^(?!.*\/answer\d+$)/,At=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
+result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var as=/^(?!.*\/answer\d+$)/,At=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
 this.of.clear();for(let t of this.store.rows.values())this.#e(t)}touch(t){t.op==="append"?this.#e(t.row):t.op==="clear"?
 this.reset():t.op==="status"||t.op==="card"?this.#t(this.entries.at(-1)):t.id!==void 0&&this.#t(this.of.get(t.id))}#t(t){
-t&&(t.turn=null)}#e(t){(t.kind==="user"&&os.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.
+t&&(t.turn=null)}#e(t){(t.kind==="user"&&as.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.
 at(-1)),this.entries.push({rows:[],turn:null}));let s=this.entries[this.entries.length-1];s.rows.push(t.id),s.turn=null,
 this.of.set(t.id,s)}isIn(t,e){return this.of.get(e)?.rows[0]===t}take(){let{status:t,earlier:e}=this.store,s=this.entries.
 at(-1);e&&(this.entries=this.entries.filter(r=>this.#s(r)));let n=[...this.store.cards.values()].some(r=>this.store.isOpen(
 r)&&r.ways?.includes("retry"));for(let r of this.entries){let a=r===s;r.turn??=this.#i(r.rows,a?t.status:"done",a&&n)}return this.
 entries.flatMap(({turn:r})=>r?[r]:[])}#s(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(
 s)||this.of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#i(t,e,s){let n=t.map(c=>this.
-store.rows.get(c)).filter(c=>c!==void 0),r=n[0],a=r?.kind==="user"&&os.test(r.id),h=e==="running",l=hi(a?n.slice(1):n,h);
+store.rows.get(c)).filter(c=>c!==void 0),r=n[0],a=r?.kind==="user"&&as.test(r.id),h=e==="running",l=li(a?n.slice(1):n,h);
 e==="cancelled"&&l.push(G(`${t[0]}/stopped`,"note","","Stopped."));let d=!/^(refused|note)/.test(t[0]),u=a&&(!d||this.store.
-box?.forks===!0);return{id:t[0],asked:a?ai(r):null,parts:l,running:h,note:"",repeats:u,retries:u&&!s,detailed:d}}},rs=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
-function ai(i){let t=[...i.text.matchAll(rs)].map(([,e])=>e);return{who:j(i),text:i.text.replace(rs,"").trim(),attached:t,
+box?.forks===!0);return{id:t[0],asked:a?hi(r):null,parts:l,running:h,note:"",repeats:u,retries:u&&!s,detailed:d}}},hs=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
+function hi(i){let t=[...i.text.matchAll(hs)].map(([,e])=>e);return{who:j(i),text:i.text.replace(hs,"").trim(),attached:t,
 pieces:i.shown??[]}}function G(i,t,e,s){return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],
-pages:[]}}function hi(i,t){let e=new ie;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):ne(s)||s.kind==="user"?e.
+pages:[]}}function li(i,t){let e=new ie;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):ne(s)||s.kind==="user"?e.
 step(s):s.kind==="sources"?e.sources(s):s.kind==="marker"?e.parts.push(G(s.id,"note","",s.text)):s.kind==="error"?e.error(
 s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(j(i[i.length-1]??{author:""}),t),e.parts}var ie=class{constructor(){
 this.parts=[],this.question="",this.first="",this.steps=[],this.pieces=[]}#t(){this.first="",this.steps=[],this.pieces=[]}get#e(){
@@ -528,18 +528,18 @@ return this.parts.findLast(t=>t.kind==="answer")}step(t){this.first||=t.id,this.
 shown??[])}sources({html:t,pages:e}){let s=this.#e;s&&(s.html=`${s.html??""}${t??""}`,s.pages=[...s.pages,...e??[]])}get isQuestion(){
 return this.parts.length>0&&this.parts.at(-1)?.id===this.question}mine(t){this.parts.push(G(t.id,"mine",j(t),t.text))}error(t){
 this.parts.push({...G(t.id,"error",j(t),t.text),steps:this.steps}),this.#t()}answer(t){let{id:e,text:s,html:n,tail:r,streaming:a,
-pages:h}=t,l={html:n,tail:r,streaming:a,steps:this.steps,pieces:as([...this.pieces,...t.shown??[]])};t.kind==="question"&&
+pages:h}=t,l={html:n,tail:r,streaming:a,steps:this.steps,pieces:ls([...this.pieces,...t.shown??[]])};t.kind==="question"&&
 (this.question=this.first||e),this.parts.push({...G(this.first||e,"answer",j(t),s),...l,pages:h??[]}),this.#t()}end(t,e){
 let{steps:s,pieces:n,first:r}=this;if(!s.length)return;let a=this.#e;!e&&a&&!s.some(h=>h.kind==="call")?a.steps=[...a.steps,
-...s]:this.parts.push({...G(r,"answer",t,""),steps:s,pieces:as(n)})}};function ne({kind:i,author:t}){return i==="call"||
+...s]:this.parts.push({...G(r,"answer",t,""),steps:s,pieces:ls(n)})}};function ne({kind:i,author:t}){return i==="call"||
 i==="thought"||i==="marker"&&t!=="notebook"}function oe({id:i,kind:t,text:e,tool:s,args:n,result:r,ok:a,ms:h}){return{id:i,
-kind:t==="call"||t==="thought"?t:"note",text:e,tool:s??"",args:n??"",result:r,ok:a,ms:h}}function as(i){let t=new Set;return i.
-filter(({kind:e,src:s,html:n,page:r,text:a})=>{let h=JSON.stringify([e,s,n,r,a]);return!t.has(h)&&t.add(h)})}var re=2e3;function D(i,t="",e=!0){if(i===null||typeof i!="object")return o("div","leaf",ae(t),li(i));let s=Array.isArray(
+kind:t==="call"||t==="thought"?t:"note",text:e,tool:s??"",args:n??"",result:r,ok:a,ms:h}}function ls(i){let t=new Set;return i.
+filter(({kind:e,src:s,html:n,page:r,text:a})=>{let h=JSON.stringify([e,s,n,r,a]);return!t.has(h)&&t.add(h)})}var re=2e3;function D(i,t="",e=!0){if(i===null||typeof i!="object")return o("div","leaf",ae(t),di(i));let s=Array.isArray(
 i)?i.map((d,u)=>[String(u),d]):Object.entries(i),[n,r]=Array.isArray(i)?"[]":"{}";if(!s.length)return o("div","leaf",ae(
 t),o("span","dim",n+r));let a=`${s.length} ${s.length===1?"entry":"entries"}`,h=o("details","branch",o("summary","",ae(t),
 o("span","dim",`${n} ${a} ${r}`))),l=()=>{h.childElementCount===1&&h.append(o("div","twigs",...s.map(([d,u])=>D(u,d,!1))))};
 return h.addEventListener("toggle",()=>h.open&&l()),e&&l(),h.open=e,h}function ae(i){return i===""?null:o("span","name",
-`${i}: `)}function li(i){let t=typeof i=="string"?i:JSON.stringify(i),e=o("span",typeof i=="string"?"string":"atom",t.slice(
+`${i}: `)}function di(i){let t=typeof i=="string"?i:JSON.stringify(i),e=o("span",typeof i=="string"?"string":"atom",t.slice(
 0,re));if(t.length<=re)return e;let s=p(`… ${(t.length-re).toLocaleString("en")} more`,"small",()=>{e.textContent=t,s.
 remove()});return o("span","",e," ",s)}var Et=class{constructor(t){this.store=t,this.node=o("div","state"),this.node.setAttribute("role","group"),this.node.setAttribute(
 "aria-label","State"),this.node.tabIndex=0}paint(){let{state:t,cards:e}=this.store,s=t.some(a=>a.kind),n=[...e.values()].
@@ -550,7 +550,7 @@ r,...t.map(a=>he(a.key,a.kind,a.old,a.value)))}};function he(i,t,e,s){let[n,r]=[
 mark=t||"",z[t]&&h.append(o("span","hidden",` ${z[t]}`)),l}var Ct=class{constructor(t){this.store=t}exists(t){return!!(t.failure||t.detail||t.changes?.length||this.store.offers.includes(
 "event"))}request(t){this.store.offers.includes("event")&&this.store.send({kind:"need",what:"event",id:t.id})}node(t){let e=(t.
 changes??[]).map(n=>he(n.key,n.kind,n.old,n.new)),s=this.store.panels.get(`event/${t.id}`);return o("div","detail",t.failure?
-Ye(t.failure):null,e.length?o("div","changes",o("div","dim","state changed by this event"),...e):null,...s?this.eventParts(
+Qe(t.failure):null,e.length?o("div","changes",o("div","dim","state changed by this event"),...e):null,...s?this.eventParts(
 t,s):[t.detail&&!t.failure?o("pre","json",t.detail):null])}eventParts(t,e){let s=$("Copy JSON",()=>e.map(r=>JSON.stringify(
 r,null,2)).join(`
 `)),n=this.store.offers.includes("rerun")&&!this.store.gone&&this.store.status.status!=="running"?p("Rerun from here","s\
@@ -572,14 +572,14 @@ let t=[...this.store.rows.values()].filter(({kind:s,ok:n})=>s==="call"&&n===!1);
 map(({tool:s,args:n,result:r})=>`✗ ${s}(${n??""}) → ${r}`);return t.length>le&&e.unshift(`${t.length-le} more failed\
 , see the events`),o("ul","failed-calls",...e.map(s=>o("li","",s)))}get source(){return[...this.store.rows.values()].findLast(
 t=>t.kind==="text"&&t.text)?.text??""}get line(){let{rows:t,earlier:e,status:s,usage:n}=this.store;return["Details",[...t.
-values()].some(a=>a.kind==="call")?"":b(t.size+e,"event"),s.seconds?di(s.seconds):"",n.tokens?b(n.tokens,"token"):""].filter(
+values()].some(a=>a.kind==="call")?"":b(t.size+e,"event"),s.seconds?ci(s.seconds):"",n.tokens?b(n.tokens,"token"):""].filter(
 Boolean).join(" · ")}question({question:t}){return!t||de(nt(this.store.manager,this.store.own_id),t)?null:o("div","aske\
 d talk-question",o("div","talk-mine",Kt(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
 iv","member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:n,shown:r}){let a=[...this.
 store.cards.values()].some(it),h=W(a?s:e+s,this.store.manager),l=E(r);if(h.append(...(n??[]).map(u=>T(u)),...l?[l]:[]),!h.
 hasChildNodes())return null;at(h,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
-return o("div","answered",d,o("div","talk-text",Kt(h)))}},di=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:P(i);function de(i,t){
-let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var ci=3,V=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
+return o("div","answered",d,o("div","talk-text",Kt(h)))}},ci=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function de(i,t){
+let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var ui=3,V=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
 this.dirty=new Set,this.selected=null,this.reading=!1,this.longest=0,this.words="",this.source=void 0,this.details=new Ct(
 t),this.earlier=o("div","earlier"),this.node=o("div","log",this.earlier),this.node.setAttribute("role","log"),this.node.
 setAttribute("aria-live","off"),this.node.setAttribute("aria-label","Events"),this.node.addEventListener("keydown",n=>this.
@@ -603,8 +603,8 @@ streaming?h:null,length:t.text.length,ms:d,waits:u})}#i(t,e){t.dataset.id=e.id,t
 lane=String(this.view.lanes.color(e.lane))),t.tabIndex=e.id===this.selected?0:-1,t.setAttribute("aria-busy",String(!!e.streaming)),
 t.hidden=!this.fits(e)||this.#o(e)}#n(t,e){if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(
 t.length)),t.length=e.text.length;else return!1;return t.ms.textContent="",!0}tick(){for(let[t,{ms:e,waits:s}]of this.nodes){
-let n=this.store.rows.get(t);if(!n||!(s||n.streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=P(r):n.
-streaming&&(e.textContent=r>=ci?`no text for ${P(r)}`:"")}}author(t,e){let s=j(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
+let n=this.store.rows.get(t);if(!n||!(s||n.streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=R(r):n.
+streaming&&(e.textContent=r>=ui?`no text for ${R(r)}`:"")}}author(t,e){let s=j(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
 this.node.lastElementChild;return n.toggleAttribute("data-again",r?.querySelector(".adknb-author")?.textContent===s),n.title=
 s,s.length>this.longest&&(this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),
 n}numbers(t){let e=o("span","ms",k(t.ms));return t.usage&&(e.append(o("div","tokens",t.kind==="call"?`asked with ${t.usage.
@@ -635,7 +635,7 @@ stopPropagation())}}#r(t){let e=[...this.nodes].filter(([,{node:r}])=>!r.hidden)
 ""),n={ArrowUp:s-1,ArrowDown:s+1,Home:0,End:e.length-1};return t in n?(this.select(e[Math.min(e.length-1,Math.max(0,n[t]))]??
 null),!0):!1}#a(t){if(t==="Escape")this.view.leave();else if(this.selected)if(t==="Enter")this.toggle(this.selected);else if(t===
 "ArrowRight")this.toggle(this.selected,!0);else if(t==="ArrowLeft")this.toggle(this.selected,!1);else return!1;else return!1;
-return!0}};var ui=400,hs=15e5,Tt=class{constructor(t,e){this.store=t,this.view=e,this.turns=new At(t),this.opened=new Map,this.sent=
+return!0}};var pi=400,ds=15e5,Tt=class{constructor(t,e){this.store=t,this.view=e,this.turns=new At(t),this.opened=new Map,this.sent=
 null,this.waiting=0,this.chat=new Ot({emit:n=>this.#e(n),details:n=>this.#o(n),attachables:()=>this.#r(),drawn:n=>Z(n,t.
 manager),leave:()=>e.leave()}),this.node=this.chat.node,this.chosen=o("select","session"),this.chosen.id=g(),this.chosen.
 addEventListener("change",()=>{t.send({kind:"session",name:this.chosen.value}),this.field.focus()});let s=o("label","hid\
@@ -662,10 +662,10 @@ t"&&!t.tool}#e(t){if(t.kind==="stop")return this.view.stopNow(),!0;if(this.reaso
 {kind:"ask",text:t.text,attach:this.#s(t.attach)},t.text,t.attach);let e=this.turns.take().find(r=>r.id===t.turn),s=t.kind===
 "edit"?t.text:e?.asked?.text??"";if(t.turn.startsWith("refused"))return this.#i({kind:"ask",text:s,attach:[]},s);let n=t.
 turn.split("/")[0];return this.#i({kind:"again",event:n,text:t.kind==="edit"?s:null},s)}#s(t){return t.map(({name:e,data:s})=>{
-if(s===null)return e;let n=g();for(let r=0;(r===0||r<s.length)&&this.store.send({kind:"file",id:n,data:s.slice(r,r+hs)});r+=
-hs);return{name:e,file:n}})}#i(t,e,s=[]){return this.store.send(t)?(this.sent={text:e,attached:s.map(({name:n})=>n),note:""},
+if(s===null)return e;let n=g();for(let r=0;(r===0||r<s.length)&&this.store.send({kind:"file",id:n,data:s.slice(r,r+ds)});r+=
+ds);return{name:e,file:n}})}#i(t,e,s=[]){return this.store.send(t)?(this.sent={text:e,attached:s.map(({name:n})=>n),note:""},
 this.chat.follows=!0,this.waiting=window.setTimeout(()=>{if(!this.sent)return;let n=ye(this.store.manager);this.sent={...this.
-sent,note:n?`waiting for ${n}`:""},this.view.repaint()},ui),this.view.repaint(),!0):!1}#n(){clearTimeout(this.waiting),this.
+sent,note:n?`waiting for ${n}`:""},this.view.repaint()},pi),this.view.repaint(),!0):!1}#n(){clearTimeout(this.waiting),this.
 sent=null}#o(t){let e=new V(this.store,this.view,s=>this.turns.isIn(t,s));return this.opened.set(t,e),e.reset(),e.paint(),
 {node:e.node,close:()=>{this.opened.delete(t)}}}#r(){let t=g();return new Promise(e=>{this.store.need("attachables",t,e)})}remove(){
 clearTimeout(this.waiting),this.chat.remove()}};var Mt=class{constructor(t){this.view=t,this.answered=null,this.last=null,this.moved=!1;for(let e of[t.root,t.summary.node])
@@ -673,9 +673,9 @@ e.tabIndex=-1;t.box.addEventListener("focusin",({target:e})=>{this.last=e instan
 "focusout",({relatedTarget:e})=>{e instanceof Node&&!t.box.contains(e)&&(this.last=null)})}handOn(t){this.answered=t}paint(){
 if(this.answered===null)return;let{root:t,summary:e,cards:s,chatBox:n,store:r}=this.view,a=document.activeElement;if(!(!a||
 a===document.body||a===t||s.isIn(this.answered,a))||s.focusNext(this.answered)){this.answered=null;return}let l=n?.field??
-(e.folded?e.node:t);l.focus({preventScroll:!0}),(l!==t||pi.includes(r.status.status))&&(this.answered=null)}restore(){!this.
+(e.folded?e.node:t);l.focus({preventScroll:!0}),(l!==t||fi.includes(r.status.status))&&(this.answered=null)}restore(){!this.
 moved||!this.view.box.isConnected||(this.moved=!1,document.activeElement===document.body&&this.last?.focus({preventScroll:!0}))}},
-pi=["done","error","cancelled"];var jt=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
+fi=["done","error","cancelled"];var jt=class{constructor(t){this.view=t,t.root.addEventListener("keydown",e=>this.onKey(e),!0),t.root.setAttribute("aria\
 -keyshortcuts","/ s w Escape")}onKey(t){t.ctrlKey||t.metaKey||t.altKey||t.isComposing||t.target instanceof Element&&(t.target.
 closest("input, textarea, select, [contenteditable], .adknb-form")||this.handle(t.key)&&(t.preventDefault(),t.stopPropagation()))}handle(t){
 let{tabs:e,tools:s}=this.view;if(t==="Escape")return this.view.leave(),!0;let n={"/":"events",s:"state",w:"waterfall"}[t],
@@ -707,36 +707,36 @@ a=>this.#t(a)),n=[t,...s.map(({label:a,text:h})=>a?`${a}: ${h}`:h)].filter(Boole
 r),this.chips.replaceChildren(...r.map(a=>this.#e(a))))}#t({label:t,folded:e}){return e===this.toggled.has(t)}#e(t){let{
 label:e,text:s}=t,n=o("button","chip notice-chip",e);n.type="button",n.title=s,n.setAttribute("aria-controls",this.node.
 id);let r=()=>n.setAttribute("aria-expanded",String(this.#t(t)));return n.addEventListener("click",()=>{this.toggled.delete(
-e)||this.toggled.add(e),r(),this.paint()}),r(),n}};var ds=new Map;function O(i){ds.set(i.name,i)}function cs({name:i,title:t,module:e}){return e?{name:i,title:t,mount:(s,n)=>new ce(
-i,fi(e),s,n)}:ds.get(i)??null}var ls=new Map;function fi(i){let t=ls.get(i);if(t)return t;let e=URL.createObjectURL(new Blob(
-[i],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return ls.set(i,s),s}var ce=class{constructor(t,e,s,n){
-this.root=s,this.view=us(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
-oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function us(i,t){
+e)||this.toggled.add(e),r(),this.paint()}),r(),n}};var us=new Map;function O(i){us.set(i.name,i)}function ps({name:i,title:t,module:e}){return e?{name:i,title:t,mount:(s,n)=>new ce(
+i,mi(e),s,n)}:us.get(i)??null}var cs=new Map;function mi(i){let t=cs.get(i);if(t)return t;let e=URL.createObjectURL(new Blob(
+[i],{type:"text/javascript"})),s=import(e).finally(()=>URL.revokeObjectURL(e));return cs.set(i,s),s}var ce=class{constructor(t,e,s,n){
+this.root=s,this.view=fs(t,n),this.render=void 0,e.then(r=>{this.render=r.default.render,n.repaint()},r=>f(s,o("div","pr\
+oblem",`This panel could not be loaded: ${r}`)))}paint(t){t!==void 0&&this.render?.(this.root,t,this.view)}};function fs(i,t){
 let{store:e}=t;return{need:s=>new Promise(n=>{e.need(i,s,n)}),showEvent:s=>t.showEvent(s),get status(){return e.status.status}}}
 var Bt=class{constructor(t,e){this.panel=t,this.view=e,this.name=t.name,this.title=t.title,this.node=o("div",t.look??`pa\
 nel ${t.name}`),this.node.tabIndex=0,this.request=new ue(e.store,t.asks??t.name),this.part=t.mount?.(this.node,e)??{paint:s=>t.
-render?.(this.node,s,us(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
+render?.(this.node,s,fs(t.name,e))}}get exists(){return this.panel.exists?.(this.view.store)??this.view.store.offers.includes(
 this.name)}get isOffered(){let{offers:t,gone:e}=this.view.store;return this.panel.asks!==null&&!e&&t.includes(this.name)}opened(){
 this.isOffered&&this.request.now(),this.part.opened?.()}touch(t){this.isOffered&&(this.panel.refresh??["append","patch",
 "status"]).includes(t.op)&&this.request.soon(),this.part.touch?.(t)}closed(){this.request.cancel(),this.part.closed?.()}paint(){
 try{this.part.paint(this.request.data)}catch(t){f(this.node,o("div","problem",`This panel failed: ${t}`))}}},ue=class{constructor(t,e){
 this.store=t,this.what=e,this.sent=0,this.timer=0}get data(){return this.store.panels.get(this.what)}now(){this.cancel(),
 this.sent=performance.now(),this.store.send({kind:"need",what:this.what})}soon(){this.timer||=window.setTimeout(()=>this.
-now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var mi=new Set(["rect","path","text"]),gi=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
-dasharray text-anchor font-size font-weight".split(" "));function bi({width:i,height:t,shapes:e}){let s=x("svg",{width:i,
-height:t,viewBox:`0 0 ${i} ${t}`});s.style.minWidth=`${Math.round(i*.65)}px`;for(let{tag:n,at:r,text:a,key:h}of e){if(!mi.
-has(n))continue;let l=x(n,Object.fromEntries(Object.entries(r).filter(([d])=>gi.has(d))));l.dataset.key=h,l.textContent=
-a,s.append(l)}return s}var Rt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
+now(),Math.max(0,this.sent+1e3-performance.now()))}cancel(){clearTimeout(this.timer),this.timer=0}};var gi=new Set(["rect","path","text"]),bi=new Set("x y width height rx d fill fill-opacity stroke stroke-opacity stroke-\
+dasharray text-anchor font-size font-weight".split(" "));function wi({width:i,height:t,shapes:e}){let s=x("svg",{width:i,
+height:t,viewBox:`0 0 ${i} ${t}`});s.style.minWidth=`${Math.round(i*.65)}px`;for(let{tag:n,at:r,text:a,key:h}of e){if(!gi.
+has(n))continue;let l=x(n,Object.fromEntries(Object.entries(r).filter(([d])=>bi.has(d))));l.dataset.key=h,l.textContent=
+a,s.append(l)}return s}var Pt=class{constructor(t){this.store=t,this.drawn=null,this.node=o("div","picture"),this.node.setAttribute(
 "role","img"),this.node.tabIndex=0}followPath(){let t=this.node.getBoundingClientRect(),e=this.node.querySelector("rect:\
 is([data-mark=now], [data-mark=waits]):not([fill=none])");if(!e)return;let s=e.getBoundingClientRect();(s.top<t.top||s.bottom>
 t.bottom)&&(this.node.scrollTop+=(s.top+s.bottom-t.top-t.bottom)/2),(s.left<t.left||s.right>t.right)&&(this.node.scrollLeft+=
 (s.left+s.right-t.left-t.right)/2)}paint(){let{drawing:t,marks:e}=this.store;if(this.node.hidden=!t,!!t){this.drawn!==t&&
-(this.drawn=t,f(this.node,bi(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
+(this.drawn=t,f(this.node,wi(t)));for(let s of this.node.querySelectorAll("svg > *"))s instanceof SVGElement&&this.#t(s,
 e);this.node.setAttribute("aria-label",[t.title,...this.stateTexts()].join("; ")),this.followPath()}}#t(t,e){let{key:s=""}=t.
 dataset,n=e[s.replace(/^s:/,"n:")]??"";(t.dataset.mark??"")!==n&&(t.dataset.mark=n,s.startsWith("s:")?t.textContent=tt[n]?.[0]??
 "":s.startsWith("c:")&&(t.textContent=n))}stateTexts(){let{drawing:t,marks:e}=this.store,s=(t?.shapes??[]).filter(({at:n,
 key:r})=>n["font-weight"]&&r.startsWith("n:"));return Object.entries(tt).flatMap(([n,[,r]])=>{let a=s.filter(({key:h})=>n!==
-"was"&&e[h]===n).map(({text:h})=>h);return a.length?[`${r}: ${[...new Set(a)].join(", ")}`]:[]})}};var Pt=class{constructor(t,e){this.panels=t,this.view=e,this.current=t[0],this.node=o("div","tabs"),this.node.setAttribute(
+"was"&&e[h]===n).map(({text:h})=>h);return a.length?[`${r}: ${[...new Set(a)].join(", ")}`]:[]})}};var Rt=class{constructor(t,e){this.panels=t,this.view=e,this.current=t[0],this.node=o("div","tabs"),this.node.setAttribute(
 "role","tablist"),this.node.setAttribute("aria-label","Panels"),this.tabs=new Map(t.map(s=>[s,this.tab(s)])),this.node.append(
 ...this.tabs.values()),this.node.addEventListener("keydown",s=>this.onKey(s))}tab(t){let e=o("button","tab",t.title);return e.
 type="button",e.id=g(),e.setAttribute("role","tab"),e.addEventListener("click",()=>this.select(t)),t.node.id=g(),t.node.
@@ -749,9 +749,9 @@ let e=this.panels.filter(r=>this.tabs.get(r)?.hidden===!1),s=e.indexOf(this.curr
 1,Home:0,End:e.length-1};if(t.key in n)this.select(e[n[t.key]%e.length],!0);else if(t.key==="Escape")this.view.leave();else if(t.
 key!=="Enter"&&t.key!==" ")return;t.key!=="Enter"&&t.key!==" "&&t.preventDefault(),t.stopPropagation()}};var qt=class{constructor(t,e,s){this.store=t,this.missed=new ot(t,s),this.frame=0,this.stale=!0,this.stopping=!1,this.placed=
 !1,this.title=o("span","title"),this.model=o("span","model dim"),this.status=o("span","status"),this.stop=p("Stop","stop",
-()=>this.stopNow()),this.notice=new It(t),this.lanes=new Nt(t),this.picture=new Rt(t),this.events=new V(t,this),this.state=
+()=>this.stopNow()),this.notice=new It(t),this.lanes=new Nt(t),this.picture=new Pt(t),this.events=new V(t,this),this.state=
 new Et(t),this.cards=new vt(t,this),this.foot=o("div","foot"),this.liveText=o("div","hidden"),this.liveText.setAttribute(
-"role","status");let n=t.listed.map(cs).filter(r=>r!==null);this.tabs=new Pt(n.map(r=>new Bt(r,this)),this),this.log=this.
+"role","status");let n=t.listed.map(ps).filter(r=>r!==null);this.tabs=new Rt(n.map(r=>new Bt(r,this)),this),this.log=this.
 tabs.panels[0],this.tools=new _t(t,this),this.summary=new Lt(t,this),this.bar=o("div","bar",this.summary.copy,this.summary.
 button,this.tabs.node,this.tools.node),this.panelsShown=!t.box,this.chatBox=t.box?new Tt(t,this):null,this.announcer=new ct(
 t),this.root=this.#t(),this.keys=new jt(this),this.box=o("div","root",this.root),this.focus=new Mt(this),this.ticking=window.
@@ -774,7 +774,7 @@ this.tabs.paint();let{folded:e}=this.summary;this.foot.textContent=t.usage.text,
 !this.panelsShown,this.bar.toggleAttribute("data-folded",e),s||n)for(let r of this.tabs.panels)r.node.hidden=!0;this.tabs.
 node.hidden||=e,this.picture.paint(),this.state.paint(),!s&&!n&&this.tabs.current.paint(),this.cards.paint(),this.chatBox?.
 paint(),this.focus.paint()}#e(){let{status:t,box:e,rows:s,seconds:n}=this.store,[r,a]=Ne[t.status]??["",t.status],h=t.status===
-"running",l=e?0:[...s.values()].filter(c=>c.kind==="call"&&c.ok===!1).length,d=h&&n>=1?o("span","elapsed",` · ${P(n)}`):
+"running",l=e?0:[...s.values()].filter(c=>c.kind==="call"&&c.ok===!1).length,d=h&&n>=1?o("span","elapsed",` · ${R(n)}`):
 null,u=l?`, ${b(l,"tool")} failed`:"";f(this.status,o("span","icon",r),` ${t.text||a}${u}`,d),this.root.toggleAttribute(
 "data-failed",l>0),this.stop.hidden=!h,this.stop.disabled=this.stopping,this.stop.textContent=this.stopping?"Stopping…":
 "Stop"}#s(){this.store.status.status!=="running"||!this.box.isConnected||(this.#e(),this.events.tick(),this.chatBox?.tick())}stopNow(){
@@ -796,11 +796,11 @@ o("div","dim","Nothing has been timed yet.")),this.table.hidden=!t.length,this.p
 map(c=>Math.max(c.begin,c.end??0))),n=Math.min(...t.map(c=>c.begin))>=s?0:Math.min(...t.map(c=>c.begin)),r=Math.min(230,
 Math.round(e*.34)),a=e-r-62,h=c=>r+(c-n)/(s-n||1)*a,l=t.length*Dt+22,d=x("svg",{width:e,height:l,viewBox:`0 0 ${e} ${l}`,
 role:"img"});d.setAttribute("aria-label",`${t.length} bars over ${k(s-n)}; the table below says the same`);let u=c=>s-n<
-1e3?k(c):`${(c/1e3).toFixed(1)} s`;for(let c of wi(n,s,Math.max(2,Math.floor(a/90))))d.append(x("path",{class:"adknb-gri\
+1e3?k(c):`${(c/1e3).toFixed(1)} s`;for(let c of ki(n,s,Math.max(2,Math.floor(a/90))))d.append(x("path",{class:"adknb-gri\
 d",d:`M${h(c)} 16V${l}`})),d.append(x("text",{class:"adknb-tick",x:h(c),y:11,"text-anchor":"middle"},u(c-n)));return d.append(
 ...t.map((c,m)=>this.bar(c,20+m*Dt,h,s,r,e))),d}bar(t,e,s,n,r,a){let[h,l]=[s(t.begin),Math.max(s(t.end??n),s(t.begin)+2)],
 d=x("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
-12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":Ht[t.kind]?.[0]??""} ${t.name}`;d.append(x("title",{},ki(t))),d.append(x(
+12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":Ht[t.kind]?.[0]??""} ${t.name}`;d.append(x("title",{},vi(t))),d.append(x(
 "rect",{class:"adknb-hit",x:0,y:e,width:a,height:Dt})),d.append(x("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
 c-1))}…`:m));let w=t.kind==="agent"?6:12,N=(v,Ft,_)=>x("rect",{class:`adknb-${_}`,x:v,y:e+(Dt-w)/2,width:Math.max(1,Ft-
 v),height:w,rx:2}),C=t.first===null?null:s(t.first);C===null?d.append(N(h,l,t.kind==="model"?"waits":"work")):d.append(N(
@@ -808,13 +808,13 @@ h,C,"waits"),N(C,l,"work"));let Y=t.end===null?"…":k(t.end-t.begin);d.append(x
 Y));let{event:L}=t;return L&&d.addEventListener("click",()=>this.view.showEvent(L)),d}paintTable(){if(!this.table.open)return;
 let t=o("tr","",...["what","name","of","begins","first piece","takes"].map(s=>o("th","",s))),e=this.bars.map(s=>o("tr","",
 ...[s.error?`${Ht[s.kind]?.[1]} ✗ ${s.error}`:Ht[s.kind]?.[1]??s.kind,s.name,s.agent,k(s.begin)||"0",s.first===null?"":
-k(s.first-s.begin),s.end===null?ps(s):k(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
-this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function wi(i,t,e){let s=(t-i)/e,n=10**Math.floor(
+k(s.first-s.begin),s.end===null?ms(s):k(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
+this.table.append(o("table","table",o("thead","",t),o("tbody","",...e)))}};function ki(i,t,e){let s=(t-i)/e,n=10**Math.floor(
 Math.log10(s||1)),r=[1,2,5,10].map(h=>h*n).find(h=>h>=.8*s)??s,a=Math.max(r,t-i<1e3?1:100);return Array.from({length:Math.
-floor((t-i)/a)+1},(h,l)=>i+l*a)}function ps(i){return i.kind==="person"?"still waits":"still at work"}function ki(i){let t=i.
-end===null?ps(i):`took ${k(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${k(i.first-i.begin)}`,s=`${Ht[i.kind]?.[1]??
+floor((t-i)/a)+1},(h,l)=>i+l*a)}function ms(i){return i.kind==="person"?"still waits":"still at work"}function vi(i){let t=i.
+end===null?ms(i):`took ${k(i.end-i.begin)}`,e=i.first===null?"":`, first piece after ${k(i.first-i.begin)}`,s=`${Ht[i.kind]?.[1]??
 i.kind} ${i.name}: began at ${k(i.begin)||"0 ms"}, ${t}${e}`;return i.error?`${s}; ${i.error}`:s}O({name:"waterfall",title:"\
-Waterfall",mount:(i,t)=>new fe(i,t)});var vi={user:"of this user",app:"of all",temp:"of this turn"},me=class{constructor(t,e){this.store=e.store,this.whole=void 0,
+Waterfall",mount:(i,t)=>new fe(i,t)});var xi={user:"of this user",app:"of all",temp:"of this turn"},me=class{constructor(t,e){this.store=e.store,this.whole=void 0,
 this.editing=null,this.sent=null,this.drawn=null,this.choices="",this.against=o("select","input"),this.against.setAttribute(
 "aria-label","Compare with"),this.against.addEventListener("change",()=>this.paint(this.whole)),this.against.addEventListener(
 "keydown",s=>s.stopPropagation()),this.add=p("Add a key","small",()=>this.edit("")),this.problem=o("div","problem"),this.
@@ -830,9 +830,9 @@ mayEdit;let r=this.store.rows.get(this.against.value),a=r?(r.changes??[]).map(u=
 h=JSON.stringify([a,this.editing,this.mayEdit,t]);if(h===this.drawn||this.editing!==null&&this.drawn)return;this.drawn=h;
 let l=this.editing===""?this.form("",""):null;f(this.rows,l,...a.map(u=>this.row(u,!r)));let d=this.rows.querySelector("\
 input, textarea");d instanceof HTMLElement&&d.focus()}row(t,e){let{key:s,kind:n}=t,r=n==="-",a=e&&!r?this.whole?.find(m=>m.
-key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[h,l]=yi(s),d=o("span","chip",h);d.title=vi[h]??
+key===s)?.json:void 0;if(s===this.editing&&e)return this.form(s,a??"");let[h,l]=$i(s),d=o("span","chip",h);d.title=xi[h]??
 "of this session",d.dataset.scope=h;let u=o("span","mark",n||" ",z[n]?o("span","hidden",z[n]):null),c=o("div","key-row",
-u,d,o("div","key-name",l),xi(t,a));return c.dataset.mark=n,e&&!r&&h!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
+u,d,o("div","key-name",l),yi(t,a));return c.dataset.mark=n,e&&!r&&h!=="temp"&&this.mayEdit&&c.append(this.buttons(s)),c}buttons(t){
 let e=p("Edit","small",()=>this.edit(t));e.setAttribute("aria-label",`Edit ${t}`);let s=p("Delete","small",()=>this.send(
 {kind:"state",key:t,text:null}));return s.setAttribute("aria-label",`Delete ${t}`),o("div","key-buttons",e,s)}form(t,e){
 let s=t?null:this.input("Key","name, user:name or app:name",""),n=this.input("Value","JSON, or else text",e),r=()=>this.
@@ -841,9 +841,9 @@ send({kind:"state",key:t||(s?.value.trim()??""),text:n.value}),a=()=>{this.edit(
 wn",l=>{l.stopPropagation(),l.key==="Escape"?a():l.key==="Enter"&&!l.shiftKey&&!l.isComposing&&!(l.target instanceof HTMLButtonElement)&&
 (l.preventDefault(),r())}),h}input(t,e,s){let n=o(s.includes(`
 `)?"textarea":"input","input");return n.value=s,n.placeholder=e,n.setAttribute("aria-label",`${t} (${e})`),n}send(t){this.
-sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.send(t)}};function xi({kind:i,old:t,
+sent=t.key,this.problem.textContent=t.key?"":"the key has no name",t.key&&this.store.send(t)}};function yi({kind:i,old:t,
 value:e},s){let n=i==="-",r=i==="~"||n?o("div","was",o("span","hidden","was "),st(t??"")):null;return o("div","values",r,
-n?null:o("div","value",st(s??e??"")))}function yi(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
+n?null:o("div","value",st(s??e??"")))}function $i(i){let t=i.indexOf(":");return t<0?["session",i]:[i.slice(0,t),i.slice(
 t+1)]}O({name:"state",title:"State",look:"panel state-table",refresh:["state"],exists:i=>i.state.length>0,mount:(i,t)=>new me(
 i,t)});O({name:"graph",title:"Graph",asks:null,exists:i=>!!i.drawing,mount(i,t){let e=o("div","dim standing");return i.removeAttribute(
 "tabindex"),i.append(e),{paint(){t.picture.node.parentNode!==i&&e.before(t.picture.node),e.textContent=t.picture.stateTexts().
@@ -862,29 +862,29 @@ drawn&&(this.drawn=n,t.length?s?f(this.body,...this.call(s)):f(this.body,o("div"
 "No model has been asked yet.")))}call(t){let e=Object.entries(t.tokens).map(([r,a])=>`${Number(a).toLocaleString("en")}\
  ${r}`).join(", "),s=[k(t.ms),t.first_ms===null?"":`first piece after ${k(t.first_ms)}`],n=[t.model,e&&`tokens: ${e}`,...s].
 filter(Boolean).join(" · ");return[o("div","dim facts",n),t.error?o("div","problem",`✗ ${t.error}`):null,o("div","par\
-ts",...$i(t).map(Ci)),Si(t)]}};function $i(i){let{same:t}=i,e=ke(i.system),s=new Map(i.system.filter(({source:d})=>d).map(
-Ai)),n=i.history.slice(t.history),r=b(i.messages,"message"),a=Object.keys(i.settings??{}).length,h=i.raw?ge(i.raw):"";return[
+ts",...Si(t).map(Li)),Oi(t)]}};function Si(i){let{same:t}=i,e=ke(i.system),s=new Map(i.system.filter(({source:d})=>d).map(
+Ei)),n=i.history.slice(t.history),r=b(i.messages,"message"),a=Object.keys(i.settings??{}).length,h=i.raw?ge(i.raw):"";return[
 e&&{title:"System instruction",size:b(e.length,"character"),text:()=>e,content:()=>[o("div","sent",...i.system.flatMap(we))],
-open:e.length<=Oi&&!t.call},s.size&&{title:"Inserted values",size:b(s.size,"value"),text:()=>[...s].map(([d,u])=>`${d}	${u}`).
+open:e.length<=Ai&&!t.call},s.size&&{title:"Inserted values",size:b(s.size,"value"),text:()=>[...s].map(([d,u])=>`${d}	${u}`).
 join(`
 `),content:()=>[...s].map(([d,u])=>o("div","sent",`${d} → `,...we({text:u,source:d})))},i.tools.length&&{title:"Tools",
-size:String(i.tools.length),text:()=>ge(i.tools),content:()=>i.tools.map(Li)},a&&{title:"Settings",size:String(a),text:()=>ge(
+size:String(i.tools.length),text:()=>ge(i.tools),content:()=>i.tools.map(Ti)},a&&{title:"Settings",size:String(a),text:()=>ge(
 i.settings),content:()=>[D(i.settings)]},n.length&&{title:"History",size:t.messages?`${i.messages-t.messages} new of ${r}`:
-r,text:()=>fs(n),content:()=>ms(n)},i.answer.length&&{title:"Answer",size:Ei(i.answer),text:()=>fs(i.answer),content:()=>ms(
+r,text:()=>gs(n),content:()=>bs(n)},i.answer.length&&{title:"Answer",size:Ci(i.answer),text:()=>gs(i.answer),content:()=>bs(
 i.answer),open:!0},h&&{title:"Raw response",size:b(h.length,"character"),text:()=>h,content:()=>[D(i.raw)]}].map(d=>d||null).
-flatMap(d=>d&&!t.parts.includes(d.title.toLowerCase())?[d]:[])}function Si({same:i,system:t,tools:e,settings:s}){let n={
+flatMap(d=>d&&!t.parts.includes(d.title.toLowerCase())?[d]:[])}function Oi({same:i,system:t,tools:e,settings:s}){let n={
 "system instruction":t.length,tools:e.length,settings:Object.keys(s??{}).length},r=Object.entries(n).flatMap(([a,h])=>h&&
 i.parts.includes(a)?[a]:[]);return i.messages&&r.push(`the first ${b(i.messages,"message")}`),r.length?o("div","dim same",
-`as in model call ${i.call}: ${r.join(", ")}`):null}var Oi=1500,ge=i=>JSON.stringify(i,null,2),ke=i=>i.map(({text:t})=>t).
-join(""),Ai=({text:i,source:t})=>[t,i],fs=i=>i.map(({role:t,text:e})=>`${t}: ${ke(e)}`).join(`
-`);function Ei(i){let t=i.filter(({kind:s})=>s==="call").length,e=i.flatMap(({kind:s,text:n})=>s==="text"?ke(n):"").join(
-"").length;return[t?b(t,"call"):"",e?b(e,"character"):""].filter(Boolean).join(", ")}function Ci({title:i,size:t,text:e,
+`as in model call ${i.call}: ${r.join(", ")}`):null}var Ai=1500,ge=i=>JSON.stringify(i,null,2),ke=i=>i.map(({text:t})=>t).
+join(""),Ei=({text:i,source:t})=>[t,i],gs=i=>i.map(({role:t,text:e})=>`${t}: ${ke(e)}`).join(`
+`);function Ci(i){let t=i.filter(({kind:s})=>s==="call").length,e=i.flatMap(({kind:s,text:n})=>s==="text"?ke(n):"").join(
+"").length;return[t?b(t,"call"):"",e?b(e,"character"):""].filter(Boolean).join(", ")}function Li({title:i,size:t,text:e,
 content:s,open:n=!1}){let r=o("summary","",o("b","part-name",i)," ",o("span","dim",t)),a=o("details","part",r),h=()=>{if(a.
 childElementCount>1)return;let l=$("Copy",e);l.classList.add("adknb-part-copy"),l.setAttribute("aria-label",`Copy ${i.toLowerCase()}`),
 a.append(l,...s().map(d=>d??""))};return a.addEventListener("toggle",()=>a.open&&h()),n&&h(),a.open=n,a}function we({text:i,
 source:t}){if(!t)return[i];let e=o("mark","put",o("span","hidden",`put in for ${t}: `),i||"(nothing)",o("span","source",
-t));return e.title=`put in for ${t}`,[e]}function Li({name:i,description:t,parameters:e}){return o("div","tool-sent",o("\
-div","call",i),o("div","dim",t),e?D(e,"parameters",!1):null)}function ms(i){return i.map(({role:t,kind:e,text:s})=>{let n=o(
+t));return e.title=`put in for ${t}`,[e]}function Ti({name:i,description:t,parameters:e}){return o("div","tool-sent",o("\
+div","call",i),o("div","dim",t),e?D(e,"parameters",!1):null)}function bs(i){return i.map(({role:t,kind:e,text:s})=>{let n=o(
 "div","said",o("span","role",t),o("span","dim",e),o("div","sent",...s.flatMap(we)));return n.dataset.kind=e,n})}O({name:"\
 prompt",title:"Prompt",asks:"prompts",refresh:["patch","status"],mount:(i,t)=>new be(i,t)});var ve=class{constructor(t,e){this.store=e.store,this.root=t,this.requested=new Set,this.nodes=new Map}opened(){for(let t of this.
 store.artifacts.keys())this.requested.has(t)||(this.requested.add(t),this.store.send({kind:"need",what:"artifact",id:t}))}touch(t){
@@ -892,11 +892,11 @@ t.op==="artifact"&&this.opened()}paint(){for(let t of this.store.artifacts.value
 ct/${t.id}`),s=this.nodes.get(t.id);if(s&&s.drawn===e)continue;let n=this.artifact({...t,...e},!!e);s?s.node.replaceWith(
 n):this.root.append(n),this.nodes.set(t.id,{node:n,drawn:e})}}artifact(t,e){let s=`version ${t.version} · ${t.mime} · ${B(
 t.size)}`,n=o("div","artifact-head",o("b","",t.name),o("span","dim",s)),{data:r,name:a,mime:h}=t;if(r){let d=p("Download",
-"small",()=>rt(a.split("/").pop()??a,h,Ti(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let l=e?this.content(
+"small",()=>rt(a.split("/").pop()??a,h,Mi(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let l=e?this.content(
 t):o("div","dim","…");return o("div","artifact",n,l)}content(t){return t.image?Gt(t.image,t.alt):t.html?o("div","html",
-R(t.html)):t.page?T(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
-an be downloaded.":"Too large for a page.")}};function Ti(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}O({name:"\
-artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new ve(i,t)});function ia(i,t=[]){if(i.get("html")!==void 0)return{show:n=>je(i,n)};let e=new dt(i);for(let n of t)e.receive(n);let s=new Set;
+P(t.html)):t.page?T(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
+an be downloaded.":"Too large for a page.")}};function Mi(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}O({name:"\
+artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new ve(i,t)});function na(i,t=[]){if(i.get("html")!==void 0)return{show:n=>je(i,n)};let e=new dt(i);for(let n of t)e.receive(n);let s=new Set;
 return Ae(e.own_id,i.widget_manager),e.box&&xe(i.widget_manager),{show(n){let r=[...s].find(h=>h.isOrphan);r?.moveTo(n);
 let a=r??new qt(e,n,i.widget_manager);return s.add(a),e.views.add(a),e.send({kind:"page",stays:H(i.widget_manager)}),e.send(
-{kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{ia as open,O as registerPanel};
+{kind:"resync"}),()=>{s.delete(a),a.remove()}}}}export{na as open,O as registerPanel};

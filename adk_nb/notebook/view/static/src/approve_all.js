@@ -5,20 +5,18 @@ import { button, buttonRow, el } from "./elements.js";
 /** @import { Card } from "./types" */
 /** @import { View } from "./view.js" */
 
-const WHOLE = 0.95; // the part of a card that counts as all of it
-const SCREEN = 0.8; // or the part of the screen that a tall card fills
+const WHOLE = 0.95; // the part of a line that counts as all of it
 
 export class ApproveAll {
   /** @param {View} view */
   constructor(view) {
     this.store = view.store;
-    /** @type {Set<string>} Ids of the cards that have been in sight. */
+    this.view = view;
+    /** @type {Set<string>} The ends of cards that have been in sight; a tall card is never in sight as a whole. */
     this.seen = new Set();
-    /** @type {Map<string, HTMLElement>} The nodes that are watched, by the ids of their cards. */
+    /** @type {Map<Element, string>} The ends that are watched. */
     this.watched = new Map();
-    this.watcher = new IntersectionObserver((entries) => this.#look(entries), {
-      threshold: [0, 0.1, 0.25, 0.5, 0.75, WHOLE, 1],
-    });
+    this.watcher = new IntersectionObserver((entries) => this.#look(entries), { threshold: WHOLE });
     this.button = button("", "go", () => {
       view.focus.handOn(this.id);
       this.store.approve(this.cards);
@@ -46,18 +44,17 @@ export class ApproveAll {
    */
   paint(nodes, parent) {
     const { cards } = this;
-    for (const [id, node] of this.watched) {
-      if (nodes.get(id) === node) continue;
-      this.watcher.unobserve(node);
-      this.watched.delete(id);
-    }
+    /** @type {Map<Element, string>} */
+    const ends = new Map();
     for (const { id } of cards) {
       const node = nodes.get(id);
-      if (!node || this.watched.has(id) || this.seen.has(id)) continue;
-      this.watched.set(id, node);
-      this.watcher.observe(node);
+      if (node?.firstElementChild) ends.set(node.firstElementChild, headOf(id));
+      if (node?.lastElementChild) ends.set(node.lastElementChild, buttonsOf(id));
     }
-    this.#tell();
+    for (const end of this.watched.keys()) if (!ends.has(end)) this.watcher.unobserve(end);
+    for (const end of ends.keys()) if (!this.watched.has(end)) this.watcher.observe(end);
+    this.watched = ends;
+    this.tell();
     if (cards.length < 2) {
       this.node.remove();
       return;
@@ -66,9 +63,10 @@ export class ApproveAll {
     nodes.set(this.id, this.node);
   }
 
-  #tell() {
+  // Say what the button would do, and what it waits for.
+  tell() {
     const { cards } = this;
-    const unseen = cards.filter(({ id }) => !this.seen.has(id)).length;
+    const unseen = cards.filter(({ id }) => !this.seen.has(headOf(id)) || !this.seen.has(buttonsOf(id))).length;
     this.button.textContent = `Approve all ${cards.length}`;
     this.button.disabled = unseen > 0;
     this.hint.textContent = unseen ? `when you have seen each: ${unseen} not yet in sight` : "";
@@ -76,19 +74,20 @@ export class ApproveAll {
 
   /** @param {IntersectionObserverEntry[]} entries */
   #look(entries) {
-    for (const { target, intersectionRatio, intersectionRect, rootBounds } of entries) {
-      const fills = intersectionRect.height >= SCREEN * (rootBounds?.height ?? window.innerHeight);
-      if (intersectionRatio < WHOLE && !fills) continue;
-      const id = [...this.watched].find(([, node]) => node === target)?.[0];
-      if (id) this.seen.add(id);
+    for (const { target, intersectionRatio } of entries) {
+      const end = this.watched.get(target);
+      if (end && intersectionRatio >= WHOLE) this.seen.add(end);
     }
-    this.#tell();
+    this.tell();
   }
 
   stop() {
     this.watcher.disconnect();
   }
 }
+
+const headOf = (/** @type {string} */ id) => `${id}/head`;
+const buttonsOf = (/** @type {string} */ id) => `${id}/buttons`;
 
 /**
  * True for a request that is approved as it was asked for, alone.
