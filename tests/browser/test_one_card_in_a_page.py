@@ -108,6 +108,23 @@ def test_cards_that_no_screen_shows_as_a_whole_are_approved_together_too(lab: La
     says(page, 2, "All noted.")
 
 
+def test_cards_are_not_approved_together_while_one_has_an_open_form(lab: Lab):
+    page = opened(lab, SETUP, THREE, ASK, PAID, until=3)
+    button = page.until(lambda: within(page, 2, ".adknb-approve-all .adknb-button"), "the button for all")[0]
+    for one in within(page, 2, ".adknb-card[data-state=asked]"):
+        look_at(page, one)
+    page.until(lambda: not button.get_property("disabled"), "the button on")
+
+    press(page, 2, "Edit…")
+
+    assert button.get_property("disabled"), "what is typed would be lost"
+    assert "the open form" in within(page, 2, ".adknb-approve-all")[0].text
+    press(page, 2, "Back")
+    press(page, 2, "Approve all 3")
+    says(page, 2, "One by one.")
+    assert ran(page, 3) == ["A1", "A2", "A3"]
+
+
 def test_a_card_is_the_same_in_each_cell_and_box_and_one_of_many_clicks_counts(lab: Lab):
     box, resume, rest = "%chat -s main clerk", "%session resume", "%confirm 1 --no"
     page = opened(lab, SETUP, THREE, ASK, box, resume, rest, PAID, until=6)

@@ -262,8 +262,9 @@ join()}`}paint(t,e){let{cards:s}=this,n=new Map;for(let{id:r}of s){let a=t.get(r
 Ue(r)),a?.lastElementChild&&n.set(a.lastElementChild,Ge(r))}for(let r of this.watched.keys())n.has(r)||this.watcher.unobserve(
 r);for(let r of n.keys())this.watched.has(r)||this.watcher.observe(r);if(this.watched=n,this.tell(),s.length<2){this.node.
 remove();return}e.lastChild!==this.node&&e.append(this.node),t.set(this.id,this.node)}tell(){let{cards:t}=this,e=t.filter(
-({id:s})=>!this.seen.has(Ue(s))||!this.seen.has(Ge(s))).length;this.button.textContent=`Approve all ${t.length}`,this.button.
-disabled=e>0,this.hint.textContent=e?`when you have seen each: ${e} not yet in sight`:""}#t(t){for(let{target:e,intersectionRatio:s}of t){
+({id:n})=>!this.seen.has(Ue(n))||!this.seen.has(Ge(n))).length;this.button.textContent=`Approve all ${t.length}`;let s=t.
+some(({id:n})=>this.view.cards.forms.has(n));this.button.disabled=e>0||s,this.hint.textContent=s?"when you have sent or \
+left the open form":e?`when you have seen each: ${e} not yet in sight`:""}#t(t){for(let{target:e,intersectionRatio:s}of t){
 let n=this.watched.get(e);n&&s>=Je&&this.seen.add(n)}this.tell()}stop(){this.watcher.disconnect()}},Ue=i=>`${i}/head`,Ge=i=>`${i}\
 /buttons`;function ti({kind:i,in_doubt:t,changed:e,alike:s}){return i==="approval"&&!t&&!e&&!s.length}var ei={"+":"diff diff-come","-":"diff diff-gone","@":"diff diff-place"},te=/^@@ -(\d+)\S* \+\S+ @@/;function Ve(i){let t=i.
 split(`
@@ -344,16 +345,16 @@ note)),e?this.view.liveText.textContent=a:t.kind==="wait"?h.hidden=!0:(t.state!=
 append(this.outcome(t)),h}outcome({state:t,note:e},...s){let[n,r]=_e[t]??["…","sent; the kernel answers when it is fre\
 e"],a=!e||e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b","",`${n} ${r}`),s.some(Boolean)?" ":"",...s,a&&
 !a.startsWith(":")?` ${a}`:a)}offer(t,e){let s=o("div","place");t.append(s);let n=this.forms.get(e.id);if(n&&!(e.changed&&
-n.values)){s.append(n.node);return}let r=v=>{this.forms.set(e.id,v),f(s,v.node),v.first?.focus()},a=()=>this.#n(e),h=v=>()=>this.
-leaveForm(e.id,v),l=e.how?o("span","twin","or type: ",o("code","",e.how)):"",d=this.tables.get(e.id),[u,c]=e.in_doubt?["\
-Call again","Do not call again…"]:[Yt(e,d?.total),"Reject…"],m=p(c,"reject",()=>r(this.reasonForm(e,a,h("reject")))),
-w=p(u,"go",()=>this.answer(a(),!0));if(e.changed){s.append(this.offerAfterAChange(e,w,m,l));return}let N=p("Edit…","ed\
-it",()=>{this.whole(e,v=>r(this.editForm(v,a,h("edit"))))});d&&(d.changed=()=>{w.textContent=Yt(e,d.total),w.disabled=!d.
-ticked.length,m.disabled=!d.ticked.length},d.changed());let C=`${u}, and allow the rest of this turn`,Y=p(C,"all",()=>this.
-answer(a(),!0,{forTurn:!0})),L=[w,e.kind==="approval"&&!e.alike.length?N:null,m,e.for_turn?Y:null];e.destructive&&L.reverse(),
-s.append(S(...L,l))}#n(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.nodes.get(
-t);s&&(s.drawn=""),this.paint();let n=this.nodes.get(t)?.node.querySelector(`.adknb-${e}`);n instanceof HTMLElement&&this.
-steady.focus(n)}editForm(t,e,s){let n=t.action??"Approve",r=`${n} with these changes`,a={label:`${n} unchanged`,changed:r,
+n.values)){s.append(n.node);return}let r=v=>{this.forms.set(e.id,v),f(s,v.node),this.all.tell(),v.first?.focus()},a=()=>this.#n(
+e),h=v=>()=>this.leaveForm(e.id,v),l=e.how?o("span","twin","or type: ",o("code","",e.how)):"",d=this.tables.get(e.id),[u,
+c]=e.in_doubt?["Call again","Do not call again…"]:[Yt(e,d?.total),"Reject…"],m=p(c,"reject",()=>r(this.reasonForm(e,
+a,h("reject")))),w=p(u,"go",()=>this.answer(a(),!0));if(e.changed){s.append(this.offerAfterAChange(e,w,m,l));return}let N=p(
+"Edit…","edit",()=>{this.whole(e,v=>r(this.editForm(v,a,h("edit"))))});d&&(d.changed=()=>{w.textContent=Yt(e,d.total),
+w.disabled=!d.ticked.length,m.disabled=!d.ticked.length},d.changed());let C=`${u}, and allow the rest of this turn`,Y=p(
+C,"all",()=>this.answer(a(),!0,{forTurn:!0})),L=[w,e.kind==="approval"&&!e.alike.length?N:null,m,e.for_turn?Y:null];e.destructive&&
+L.reverse(),s.append(S(...L,l))}#n(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.
+nodes.get(t);s&&(s.drawn=""),this.paint();let n=this.nodes.get(t)?.node.querySelector(`.adknb-${e}`);n instanceof HTMLElement&&
+this.steady.focus(n)}editForm(t,e,s){let n=t.action??"Approve",r=`${n} with these changes`,a={label:`${n} unchanged`,changed:r,
 more:[p("Back","back",s)],leave:s,values:t.args};return new q(t.schema,h=>this.answer(e(),!0,{args:h}),a)}reasonForm({kind:t},e,s){
 let n={type:"string",title:t==="approval"||t==="doubt"?"reason (optional; the model is told)":"reason (optional)"},r=h=>this.
 answer(e(),!1,{reason:h?.reason?.trim()||null}),a={label:"Reject",look:"reject",more:[p("Back","back",s)],leave:s};return new q(

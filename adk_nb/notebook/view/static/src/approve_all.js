@@ -68,8 +68,13 @@ export class ApproveAll {
     const { cards } = this;
     const unseen = cards.filter(({ id }) => !this.seen.has(headOf(id)) || !this.seen.has(buttonsOf(id))).length;
     this.button.textContent = `Approve all ${cards.length}`;
-    this.button.disabled = unseen > 0;
-    this.hint.textContent = unseen ? `when you have seen each: ${unseen} not yet in sight` : "";
+    const edited = cards.some(({ id }) => this.view.cards.forms.has(id));
+    this.button.disabled = unseen > 0 || edited;
+    this.hint.textContent = edited
+      ? "when you have sent or left the open form"
+      : unseen
+        ? `when you have seen each: ${unseen} not yet in sight`
+        : "";
   }
 
   /** @param {IntersectionObserverEntry[]} entries */

@@ -221,6 +221,7 @@ export class Cards {
     const show = (opened) => {
       this.forms.set(card.id, opened);
       put(place, opened.node);
+      this.all.tell();
       opened.first?.focus();
     };
     const now = () => this.#now(card);
