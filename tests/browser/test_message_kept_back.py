@@ -67,6 +67,16 @@ def test_the_card_can_be_answered_first_and_no_error_stays(lab: Lab):
     assert json.loads(page.text(4))[0] == [["A17", 250.0]]
 
 
+def test_what_was_not_sent_is_still_told_when_the_kernel_has_gone(lab: Lab):
+    page = kept_back(lab, '"Never said."', again=False)
+
+    page.js("await panel.sessionContext.session.kernel.restart()")
+
+    text = page.wait(".adknb-card[data-kind=unsent][data-state=stale]", ": its kernel is gone").text
+    assert "Your new message was not sent" in text and "Please pay back 90 only." in text
+    assert "Reject that and send this" not in text
+
+
 def test_run_all_stops_at_a_message_that_was_kept_back(lab: Lab):
     page = lab.open(lab.write("kept_back.ipynb", SETUP, PAYING.replace("ANSWERS", '"x"'), ASK, OTHER, "print('on')"))
 

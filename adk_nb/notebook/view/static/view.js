@@ -82,12 +82,12 @@ tail=o("div","html"),this.caret=o("span","caret","▌"),this.complete=o("div","h
 this.tail)}paint({html:t,tail:e}){if(t!==null&&t.length>this.length){let n=document.createElement("div");n.append(P(t.slice(
 this.length))),this.complete.append(...n.childNodes),Z(this.complete,this.manager),this.length=t.length}f(this.tail,P(e)),
 Z(this.tail,this.manager);let s=this.tail;for(;s.lastElementChild?.matches("p, ul, ol, li, blockquote, pre, h4, h5, h6, \
-pre > code");)s=s.lastElementChild;s.append(this.caret)}};function T(i,t="Search suggestions"){let e=o("iframe","page");
+pre > code");)s=s.lastElementChild;s.append(this.caret)}};function M(i,t="Search suggestions"){let e=o("iframe","page");
 return e.sandbox="allow-popups allow-popups-to-escape-sandbox",e.referrerPolicy="no-referrer",e.title=t,e.srcdoc=i,e}function Gt(i,t){
-if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=t??"",e}function E(i){return i?.length?
+if(!/^data:image\//.test(i))return null;let e=o("img","image");return e.src=i,e.alt=t??"",e}function L(i){return i?.length?
 o("div","looked-at",...i.map(Bs)):null}function Bs({kind:i,src:t,alt:e,html:s,note:n,page:r,title:a,text:h,language:l}){
 return i==="image"?Gt(t,e):i==="code"?o("pre","shown-code",...Q(h,l??"")):i==="table"?o("div","html",P(s),n?o("div","dim",
-n):null):i==="page"?T(r,a):o("div","dim",h)}function je(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Me(i.get("html")));e.classList.add("jp-RenderedH\
+n):null):i==="page"?M(r,a):o("div","dim",h)}function je(i,t){H(i.widget_manager);let e=o("div","root page-of-parts",Me(i.get("html")));e.classList.add("jp-RenderedH\
 TMLCommon","jp-RenderedHTML");for(let s of e.querySelectorAll("details"))Ps(s);return t.append(e),()=>e.remove()}function Ps(i){
 let[t,e]=i.children;if(!e)return;let s=$("Copy",()=>Rs(e));s.classList.add("adknb-part-copy"),s.setAttribute("aria-label",
 `Copy ${t.firstElementChild?.textContent??""}`),t.after(s)}function Rs(i){let t=[...i.querySelectorAll("tbody tr")];return t.
@@ -179,17 +179,17 @@ this.rows.length?`; ${t.length} of ${this.rows.length} rows found`:"";f(this.cou
 this.rows).toLocaleString("en")} calls ticked${n}`),this.changed()}};function Yt({action:i="Approve",alike:t},e=t[0]?.count??
 1){return e<2?i:`${i} ${b(e,"call")}`}function Re(i){let t=i.alike.map(e=>{let s=e.count>1?`${e.count.toLocaleString("en")}\
  × `:"";return o("div","",s,o("code","",`${i.tool}(${Vt(e)})`))});return o("div","decided-calls",...t)}function qe(i){return[
-`${b(ut(i.alike),"call")} of `,o("code","",i.tool)]}var ft=i=>i?.default??void 0;function M(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
-...M(s,{$defs:{}}),...i,$ref:void 0};if(Array.isArray(i.type)&&i.type.length===2&&i.type.includes("null"))return{...i,type:i.
+`${b(ut(i.alike),"call")} of `,o("code","",i.tool)]}var ft=i=>i?.default??void 0;function j(i,t){let e=/^#\/\$defs\/(.+)$/.exec(i.$ref??"")?.[1],s=e&&t.$defs?.[e];if(s)return{
+...j(s,{$defs:{}}),...i,$ref:void 0};if(Array.isArray(i.type)&&i.type.length===2&&i.type.includes("null"))return{...i,type:i.
 type.find(h=>h!=="null"),nullable:!0};let{anyOf:n=[],...r}=i,a=n.filter(({type:h})=>h!=="null");return a.length!==1||a.length===
-n.length?i:{...M(a[0],t),...r,nullable:!0}}function mt(i,t){if(Array.isArray(i.enum))return"enum";if(typeof t=="string"&&
+n.length?i:{...j(a[0],t),...r,nullable:!0}}function mt(i,t){if(Array.isArray(i.enum))return"enum";if(typeof t=="string"&&
 y(t)!==t)return"json";let e=typeof i.type=="string"?i.type.toLowerCase():"";if(["string","integer","number","boolean"].includes(
 e))return e;if(e||i.anyOf||i.$ref)return"json";let s=typeof t;return["string","number","boolean"].includes(s)?s:"json"}function He(i,t,e){
 if(!(t==="integer"?/^[+-]?\d+$/:/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i).test(i))return{error:t==="integer"?"a whole num\
 ber is needed":"a number is needed"};let n=Number(i);return t==="integer"&&!Number.isSafeInteger(n)?{error:"too large to\
  be sent exactly"}:e.minimum!==void 0&&n<e.minimum?{error:`at least ${e.minimum}`}:e.maximum!==void 0&&n>e.maximum?{error:`\
 at most ${e.maximum}`}:{value:n}}function Fe(i){try{return{value:JSON.parse(i)}}catch(t){return{error:`not JSON: ${t instanceof
-Error?t.message:t}`}}}var De=i=>i===null?"Nothing":y(typeof i=="string"?i:JSON.stringify(i));function Xt(i,t){let e=M(i,
+Error?t.message:t}`}}}var De=i=>i===null?"Nothing":y(typeof i=="string"?i:JSON.stringify(i));function Xt(i,t){let e=j(i,
 t),s=e.nullable?[{label:"Nothing",value:null}]:[];if(Object.hasOwn(e,"const"))return[{label:e.title??De(e.const),value:e.
 const}];if(Array.isArray(e.enum))return[...e.enum.map(r=>({label:De(r),value:r})),...s];if(e.type==="boolean")return[{label:"\
 Yes",value:!0},{label:"No",value:!1},...s];if(e.type==="null")return[{label:"Nothing",value:null}];let n=(e.oneOf??e.anyOf??
@@ -208,13 +208,13 @@ Object.assign(n,{type:r?"password":"text",spellcheck:!1}),n.autocomplete=r?"new-
 i==="integer"?"numeric":"decimal"),n.value=e==null?"":String(e),n instanceof HTMLTextAreaElement&&(n.rows=Math.min(16,Math.
 max(2,n.value.split(`
 `).length+1))),n}var We=i=>i instanceof HTMLInputElement&&i.type==="checkbox"?i.checked:i.value;function bt(i,t,e,s,{depth:n=0,
-within:r="",needed:a}={}){let h=M(t,s),l=e[i]??{};if(h.properties&&n<zs&&gt(l))return Qs(i,h,l,s,n,r);let d=Object.hasOwn(
-e,i),u=mt(h,e[i]),{node:c,read:m}=Ks(u,h,e[i],d),w=We(c);c.id=g();let N=n===0&&!Ys(s,i),C=s["x-titles"]?h.title:null,Y=C?
-"":` ${Xs(h,u,d,a,N)}`,L=o("label","field-name",C??(N?Be(i):y(i)));L.append(o("span","dim",Y)),L.htmlFor=c.id;let v=o("d\
+within:r="",needed:a}={}){let h=j(t,s),l=e[i]??{};if(h.properties&&n<zs&&gt(l))return Qs(i,h,l,s,n,r);let d=Object.hasOwn(
+e,i),u=mt(h,e[i]),{node:c,read:m}=Ks(u,h,e[i],d),w=We(c);c.id=g();let C=n===0&&!Ys(s,i),E=s["x-titles"]?h.title:null,Y=E?
+"":` ${Xs(h,u,d,a,C)}`,T=o("label","field-name",E??(C?Be(i):y(i)));T.append(o("span","dim",Y)),T.htmlFor=c.id;let v=o("d\
 iv","problem");v.id=`${c.id}-problem`,v.setAttribute("role","alert"),c.setAttribute("aria-describedby",v.id),a&&u!=="boo\
 lean"&&c.setAttribute("aria-required","true");let Ft=()=>{let _=We(c)===w?{skip:!0}:m();return v.textContent=_.error?y(`${r}${i}\
-: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),_.error?{..._,node:c}:_};return{name:i,title:C,box:o(
-"div","field",L,c,ze(h),v),node:c,check:Ft}}var Ys=({properties:i,additionalProperties:t},e)=>!i||!!t||Object.hasOwn(i,e),
+: ${_.error}`):"",c.setAttribute("aria-invalid",String(!!_.error)),_.error?{..._,node:c}:_};return{name:i,title:E,box:o(
+"div","field",T,c,ze(h),v),node:c,check:Ft}}var Ys=({properties:i,additionalProperties:t},e)=>!i||!!t||Object.hasOwn(i,e),
 ze=i=>i.description?o("div","dim",y(i.description)):null;function Xs(i,t,e,s,n){let r={json:"JSON",enum:"one of"}[t]??t,
 a=[n?"unknown":"",r,i.nullable&&s!==!1?"or empty":""];return!e&&ft(i)!==void 0?a.push(`default ${lt(i.default)}`):s===!1&&
 a.push("optional"),a.filter(Boolean).join(", ")}function Qt(i,t,e,s=0,n=""){let r=i.properties??{},a=[...new Set([...Object.
@@ -226,7 +226,7 @@ find(({error:m})=>m);if(u)return u;let c=d.filter(({skip:m})=>!m).map(({part:m,v
 []:!gt(t)||!gt(e)?[o("div","",o("b","",y(i)),` ${lt(t)} → ${lt(e)}`)]:[...new Set([...Object.keys(t),...Object.keys(e)])].
 flatMap(n=>Zt(`${i}.${n}`,t[n],e[n]))}function Ke(i,t){i.addEventListener("keydown",e=>{e.key!=="Escape"||e.isComposing||
 (e.stopPropagation(),t())})}var Zs=12,q=class{constructor(t,e,{label:s="Send",look:n="go",changed:r=s,more:a=[],leave:h=null,values:l=null}={}){this.
-send=e,this.label=s,this.changed=r,this.values=l,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=M(this.root,
+send=e,this.label=s,this.changed=r,this.values=l,this.go=p(s,n,()=>this.submit()),this.root=t??{},this.schema=j(this.root,
 this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.problem.setAttribute("role","alert"),this.difference=
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(l||this.schema.
 properties);let d=Xt(this.schema,this.root),u=!l&&d&&d.length>0&&d.length<=Zs?d:null;this.first=void 0,this.node=u?this.#t(
@@ -251,9 +251,9 @@ this.#h(a))??[],r=n?.name?`${n.title??n.name}: nothing was typed`:"nothing was t
 "",e?(s?.node??e.node)?.focus():n?n.node?.focus():this.values?this.send(this.#r(t)):this.send(this.isObject?this.#a(t):t[0][1].
 value)}#a(t){return Object.fromEntries(t.filter(([,{skip:e}])=>!e).map(([{name:e},{value:s}])=>[e,s]))}#l(t){let e=t.check();
 if(typeof e.value=="string"&&!e.value.trim()&&this.#h(t))return{skip:!0};if(!e.skip||this.values&&!this.#h(t))return e;let s=this.
-isObject?M(this.schema.properties?.[t.name]??{},this.root):this.schema;return s.default!==void 0?{value:s.default}:t.node instanceof
+isObject?j(this.schema.properties?.[t.name]??{},this.root):this.schema;return s.default!==void 0?{value:s.default}:t.node instanceof
 HTMLInputElement&&t.node.type==="checkbox"?{value:t.node instanceof HTMLInputElement&&t.node.checked}:e}#h({name:t}){return this.
-isObject?this.values&&Object.hasOwn(this.values,t)?!1:!M(this.schema.properties?.[t]??{},this.root).properties&&(this.schema.
+isObject?this.values&&Object.hasOwn(this.values,t)?!1:!j(this.schema.properties?.[t]??{},this.root).properties&&(this.schema.
 required??[]).includes(t):!0}};var Je=.95,wt=class{constructor(t){this.store=t.store,this.view=t,this.seen=new Set,this.watched=new Map,this.watcher=new IntersectionObserver(
 e=>this.#t(e),{threshold:Je}),this.button=p("","go",()=>{t.focus.handOn(this.id),this.store.approve(this.cards)}),this.hint=
 o("span","dim"),this.hint.setAttribute("role","status"),this.node=o("div","approve-all",S(this.button,this.hint))}get cards(){
@@ -289,11 +289,11 @@ Undo the turn, and send its message again"),h[1]&&(h[1].title="Undo the turn: ag
 "⏳"),` ${i.title}`),parts:[],spoken:i.title};let t=o("span","count"),e=performance.now()+i.seconds*1e3,s=()=>{let r=Math.
 ceil((e-performance.now())/1e3);t.textContent=r>0?`asked again in ${r} s`:"asked again now",r>0&&(t.isConnected||!t.dataset.
 seen)&&setTimeout(s,250),t.isConnected&&(t.dataset.seen="")};return s(),{head:o("div","ask",o("span","icon","⏳"),` ${i.
-title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}function es(i,t,e,s){let[n,r]=i.texts??[],a=i.ways.includes("send"),h=t?i.title:"Your new message",l=o("div","ask",o("sp\
-an","icon",t?"✉":""),` ${h}`),d=(m,w)=>o("div","kept",o("span","dim",m)," ",o("span","kept-text",w)),u=[a?null:d("Wait\
-s for your answer:",n),d("New:",r)],c=[i.ways.includes("refuse")?p("Reject that and send this","replace",()=>e("refuse")):
-null,i.ways.includes("first")?p("Answer first","first",s):null,a?p("Send it now","go",()=>e("send")):null];return{head:l,
-parts:t?[...u.filter(m=>m!==null),S(...c)]:[],spoken:`${i.title}: ${r}`}}function it(i){return i.state!=="asked"&&!K(i)}var se={error:Ze,wait:ts,unsent:es};function K({kind:i}){return i in se}function ss({
+title}; `,t,i.hint?o("span","dim",` (${i.hint})`):""),parts:[],spoken:`${i.title}; ${t.textContent}`}}function es(i,t,e,s){let[n,r]=i.texts??[],a=i.ways.includes("send"),h=i.state==="stale",l=t||h?i.title:"Your new message",
+d=o("div","ask",o("span","icon",t?"✉":""),` ${l}`),u=(C,E)=>o("div","kept",o("span","dim",C)," ",o("span","kept-text",
+E)),c=a?"":u("Waits for your answer:",n),m=u("New:",r),w=[i.ways.includes("refuse")?p("Reject that and send this","repla\
+ce",()=>e("refuse")):null,i.ways.includes("first")?p("Answer first","first",s):null,a?p("Send it now","go",()=>e("send")):
+null];return{head:d,parts:t?[c,m,S(...w)]:h?[m]:[],spoken:`${i.title}: ${r}`}}function it(i){return i.state!=="asked"&&!K(i)}var se={error:Ze,wait:ts,unsent:es};function K({kind:i}){return i in se}function ss({
 kind:i,tool:t,needs:e,in_doubt:s}){return s?["asks whether to call ",o("b","",t)," again, which may have taken effect al\
 ready"]:i==="credential"?["calls ",o("b","",t),`, which needs ${e}`]:i==="input"&&!t?["asks"]:["asks to call ",o("b","",
 t)]}function is({title:i,text:t},e){let s=i.startsWith("code.py")?Q(t,"python"):Ve(t),n=o("pre","json source",...s??[t]);
@@ -348,11 +348,11 @@ e"],a=!e||e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b","",`${
 n.values)){s.append(n.node);return}let r=v=>{this.forms.set(e.id,v),f(s,v.node),this.all.tell(),v.first?.focus()},a=()=>this.#n(
 e),h=v=>()=>this.leaveForm(e.id,v),l=e.how?o("span","twin","or type: ",o("code","",e.how)):"",d=this.tables.get(e.id),[u,
 c]=e.in_doubt?["Call again","Do not call again…"]:[Yt(e,d?.total),"Reject…"],m=p(c,"reject",()=>r(this.reasonForm(e,
-a,h("reject")))),w=p(u,"go",()=>this.answer(a(),!0));if(e.changed){s.append(this.offerAfterAChange(e,w,m,l));return}let N=p(
+a,h("reject")))),w=p(u,"go",()=>this.answer(a(),!0));if(e.changed){s.append(this.offerAfterAChange(e,w,m,l));return}let C=p(
 "Edit…","edit",()=>{this.whole(e,v=>r(this.editForm(v,a,h("edit"))))});d&&(d.changed=()=>{w.textContent=Yt(e,d.total),
-w.disabled=!d.ticked.length,m.disabled=!d.ticked.length},d.changed());let C=`${u}, and allow the rest of this turn`,Y=p(
-C,"all",()=>this.answer(a(),!0,{forTurn:!0})),L=[w,e.kind==="approval"&&!e.alike.length?N:null,m,e.for_turn?Y:null];e.destructive&&
-L.reverse(),s.append(S(...L,l))}#n(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.
+w.disabled=!d.ticked.length,m.disabled=!d.ticked.length},d.changed());let E=`${u}, and allow the rest of this turn`,Y=p(
+E,"all",()=>this.answer(a(),!0,{forTurn:!0})),T=[w,e.kind==="approval"&&!e.alike.length?C:null,m,e.for_turn?Y:null];e.destructive&&
+T.reverse(),s.append(S(...T,l))}#n(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.
 nodes.get(t);s&&(s.drawn=""),this.paint();let n=this.nodes.get(t)?.node.querySelector(`.adknb-${e}`);n instanceof HTMLElement&&
 this.steady.focus(n)}editForm(t,e,s){let n=t.action??"Approve",r=`${n} with these changes`,a={label:`${n} unchanged`,changed:r,
 more:[p("Back","back",s)],leave:s,values:t.args};return new q(t.schema,h=>this.answer(e(),!0,{args:h}),a)}reasonForm({kind:t},e,s){
@@ -453,7 +453,7 @@ named:s,running:n}){this.node.dataset.kind=t.kind,this.head.hidden=!s||!t.who,s&
 "talk-model",e):null),this.steps.paint(t.steps,n);let{text:r,html:a,tail:h,streaming:l,pieces:d,pages:u}=t;if(this.text.
 hidden=!r&&!a&&!d.length&&!u.length,l&&a!==null){this.#t(t);return}let c=[r.length,a?.length,h.length,d.length,u.length,
 l].join();if(this.drawn===c&&!this.growing)return;this.drawn=c,this.growing=null;let m=a===null?o("div","text",r):W(a+h,
-null);f(this.text,r||a?m:null,...u.map(w=>T(w)),E(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new F(null),f(this.
+null);f(this.text,r||a?m:null,...u.map(w=>M(w)),L(d)),this.#e(m,r,!0)}#t(t){this.growing||(this.growing=new F(null),f(this.
 text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,!1)}#e(t,e,s){at(t,e,s);for(let n of t.querySelectorAll(
 ".adknb-wide:not([tabindex])"))n.setAttribute("tabindex","0"),n.setAttribute("role","group"),n.setAttribute("aria-label",
 "Table");this.host.drawn(t)}};var St=class{constructor(t,e){this.host=t,this.unfold=e,this.turn=null,this.parts=new Map,this.opened=null,this.asked=o(
@@ -470,7 +470,7 @@ return(this.turn?.parts.filter(e=>e.kind==="answer"&&e.text)??[]).map(e=>e.text)
 `)}paint(t,e){let s=this.turn;if(this.turn=t,this.node.dataset.turn=t.id,this.question.hidden=!t.asked,t.asked&&s?.asked?.
 text!==t.asked.text&&!this.question.querySelector("textarea")){let r=t.asked.who==="you"?null:o("div","talk-head",o("b",
 "",t.asked.who)),a=t.asked.attached.map(l=>o("span","attached-chip",l)),h=a.length?o("div","attached",...a):null;f(this.
-asked,r,o("div","text",t.asked.text),h,E(t.asked.pieces))}this.note.textContent=t.note,this.note.hidden=!t.note,this.#t(
+asked,r,o("div","text",t.asked.text),h,L(t.asked.pieces))}this.note.textContent=t.note,this.note.hidden=!t.note,this.#t(
 t,e);let n=t.parts.some(r=>r.streaming);this.thinking.hidden=!t.running||n,this.copy.hidden=!this.words,this.actions.hidden=
 t.running||!(this.words||t.repeats||t.detailed)||!t.parts.length,this.retry.hidden=!t.retries,this.edit.hidden=!t.repeats,
 this.more.hidden=!t.detailed}#t(t,e){let s=new Set(this.parts.keys()),n="";for(let a of t.parts){s.delete(a.id);let h=this.
@@ -505,7 +505,7 @@ list.append(n.node):(n=new St(this.typing,r=>this.#i(r)),this.turns.set(t.id,n),
 paint(t,e)}#i(t){this.follows=!1,t()}#n({agent:t,description:e,suggestions:s,turns:n,gone:r}){this.empty.hidden=n.length>
 0;let a=JSON.stringify([t,e,s]);if(this.empty.hidden||this.empty.dataset.drawn===a)return;this.empty.dataset.drawn=a;let h=s.
 map(l=>p(l,"suggestion",()=>this.composer.fill(l)));f(this.empty,o("div","talk-agent",t),e?o("div","dim",e):null,h.length&&
-!r?o("div","suggestions",...h):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var j=i=>i.author==="user"?"you":i.author;function U(i){let t=j(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
+!r?o("div","suggestions",...h):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var N=i=>i.author==="user"?"you":i.author;function U(i){let t=N(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
 result??i.text}`.trim():`${t} ${i.kind==="text"||i.kind==="user"?"":`${i.kind}: `}${i.text.replace(/\s+/g," ")}`}var as=/^(?!.*\/answer\d+$)/,At=class{constructor(t){this.store=t,this.entries=[],this.of=new Map}reset(){this.entries=[],
 this.of.clear();for(let t of this.store.rows.values())this.#e(t)}touch(t){t.op==="append"?this.#e(t.row):t.op==="clear"?
 this.reset():t.op==="status"||t.op==="card"?this.#t(this.entries.at(-1)):t.id!==void 0&&this.#t(this.of.get(t.id))}#t(t){
@@ -519,18 +519,18 @@ s)||this.of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.row
 store.rows.get(c)).filter(c=>c!==void 0),r=n[0],a=r?.kind==="user"&&as.test(r.id),h=e==="running",l=li(a?n.slice(1):n,h);
 e==="cancelled"&&l.push(G(`${t[0]}/stopped`,"note","","Stopped."));let d=!/^(refused|note)/.test(t[0]),u=a&&(!d||this.store.
 box?.forks===!0);return{id:t[0],asked:a?hi(r):null,parts:l,running:h,note:"",repeats:u,retries:u&&!s,detailed:d}}},hs=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
-function hi(i){let t=[...i.text.matchAll(hs)].map(([,e])=>e);return{who:j(i),text:i.text.replace(hs,"").trim(),attached:t,
+function hi(i){let t=[...i.text.matchAll(hs)].map(([,e])=>e);return{who:N(i),text:i.text.replace(hs,"").trim(),attached:t,
 pieces:i.shown??[]}}function G(i,t,e,s){return{id:i,kind:t,who:e,text:s,html:null,tail:"",streaming:!1,steps:[],pieces:[],
 pages:[]}}function li(i,t){let e=new ie;for(let s of i)s.kind==="user"&&e.isQuestion?e.mine(s):ne(s)||s.kind==="user"?e.
 step(s):s.kind==="sources"?e.sources(s):s.kind==="marker"?e.parts.push(G(s.id,"note","",s.text)):s.kind==="error"?e.error(
-s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(j(i[i.length-1]??{author:""}),t),e.parts}var ie=class{constructor(){
+s):(s.text||s.streaming||s.shown?.length)&&e.answer(s);return e.end(N(i[i.length-1]??{author:""}),t),e.parts}var ie=class{constructor(){
 this.parts=[],this.question="",this.first="",this.steps=[],this.pieces=[]}#t(){this.first="",this.steps=[],this.pieces=[]}get#e(){
 return this.parts.findLast(t=>t.kind==="answer")}step(t){this.first||=t.id,this.steps.push(oe(t)),this.pieces.push(...t.
 shown??[])}sources({html:t,pages:e}){let s=this.#e;s&&(s.html=`${s.html??""}${t??""}`,s.pages=[...s.pages,...e??[]])}get isQuestion(){
-return this.parts.length>0&&this.parts.at(-1)?.id===this.question}mine(t){this.parts.push(G(t.id,"mine",j(t),t.text))}error(t){
-this.parts.push({...G(t.id,"error",j(t),t.text),steps:this.steps}),this.#t()}answer(t){let{id:e,text:s,html:n,tail:r,streaming:a,
+return this.parts.length>0&&this.parts.at(-1)?.id===this.question}mine(t){this.parts.push(G(t.id,"mine",N(t),t.text))}error(t){
+this.parts.push({...G(t.id,"error",N(t),t.text),steps:this.steps}),this.#t()}answer(t){let{id:e,text:s,html:n,tail:r,streaming:a,
 pages:h}=t,l={html:n,tail:r,streaming:a,steps:this.steps,pieces:ls([...this.pieces,...t.shown??[]])};t.kind==="question"&&
-(this.question=this.first||e),this.parts.push({...G(this.first||e,"answer",j(t),s),...l,pages:h??[]}),this.#t()}end(t,e){
+(this.question=this.first||e),this.parts.push({...G(this.first||e,"answer",N(t),s),...l,pages:h??[]}),this.#t()}end(t,e){
 let{steps:s,pieces:n,first:r}=this;if(!s.length)return;let a=this.#e;!e&&a&&!s.some(h=>h.kind==="call")?a.steps=[...a.steps,
 ...s]:this.parts.push({...G(r,"answer",t,""),steps:s,pieces:ls(n)})}};function ne({kind:i,author:t}){return i==="call"||
 i==="thought"||i==="marker"&&t!=="notebook"}function oe({id:i,kind:t,text:e,tool:s,args:n,result:r,ok:a,ms:h}){return{id:i,
@@ -577,7 +577,7 @@ values()].some(a=>a.kind==="call")?"":b(t.size+e,"event"),s.seconds?ci(s.seconds
 Boolean).join(" · ")}question({question:t}){return!t||de(nt(this.store.manager,this.store.own_id),t)?null:o("div","aske\
 d talk-question",o("div","talk-mine",Kt(o("div","text",t))))}members({members:t=[]}){return t.map(({who:e,text:s})=>o("d\
 iv","member",o("span","author",e),o("div","text",s)))}answer({who:t,decisions:e="",html:s,pages:n,shown:r}){let a=[...this.
-store.cards.values()].some(it),h=W(a?s:e+s,this.store.manager),l=E(r);if(h.append(...(n??[]).map(u=>T(u)),...l?[l]:[]),!h.
+store.cards.values()].some(it),h=W(a?s:e+s,this.store.manager),l=L(r);if(h.append(...(n??[]).map(u=>M(u)),...l?[l]:[]),!h.
 hasChildNodes())return null;at(h,this.source,!0);let d=t===this.store.title?null:o("div","talk-head",o("b","author",t));
 return o("div","answered",d,o("div","talk-text",Kt(h)))}},ci=i=>i<60?`${Math.max(i,.1).toFixed(1)} s`:R(i);function de(i,t){
 let e=s=>s.replace(/\s+/g," ").trim();return e(t)!==""&&e(i).includes(e(t))}var ui=3,V=class{constructor(t,e,s=()=>!0){this.store=t,this.view=e,this.includes=s,this.nodes=new Map,this.open=new Set,
@@ -605,18 +605,18 @@ lane=String(this.view.lanes.color(e.lane))),t.tabIndex=e.id===this.selected?0:-1
 t.hidden=!this.fits(e)||this.#o(e)}#n(t,e){if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(
 t.length)),t.length=e.text.length;else return!1;return t.ms.textContent="",!0}tick(){for(let[t,{ms:e,waits:s}]of this.nodes){
 let n=this.store.rows.get(t);if(!n||!(s||n.streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=R(r):n.
-streaming&&(e.textContent=r>=ui?`no text for ${R(r)}`:"")}}author(t,e){let s=j(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
+streaming&&(e.textContent=r>=ui?`no text for ${R(r)}`:"")}}author(t,e){let s=N(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
 this.node.lastElementChild;return n.toggleAttribute("data-again",r?.querySelector(".adknb-author")?.textContent===s),n.title=
 s,s.length>this.longest&&(this.longest=s.length,this.node.style.setProperty("--adknb-author-letters",String(s.length))),
 n}numbers(t){let e=o("span","ms",k(t.ms));return t.usage&&(e.append(o("div","tokens",t.kind==="call"?`asked with ${t.usage.
 text}`:t.usage.text)),e.title=t.usage.title),e}fill(t,e){if(e.kind==="call")return this.fillCall(t,e),null;if(e.kind==="\
 error"&&t.append(o("span","label bad","✗ ")),e.kind==="thought"&&t.append(o("span","label dim","thought ")),Ut(e)){let n=W(
-e.html+(e.tail??""),this.store.manager);return t.append(n,...(e.pages??[]).map(r=>T(r))),t.append(E(e.shown)??""),null}let s=document.
-createTextNode(e.text);return t.append(o("span","text",s)),e.streaming&&t.append(o("span","caret","▌")),t.append(E(e.shown)??
+e.html+(e.tail??""),this.store.manager);return t.append(n,...(e.pages??[]).map(r=>M(r))),t.append(L(e.shown)??""),null}let s=document.
+createTextNode(e.text);return t.append(o("span","text",s)),e.streaming&&t.append(o("span","caret","▌")),t.append(L(e.shown)??
 ""),s}fillCall(t,e){if(t.append(o("span","icon","⚙")," ",o("span","call",e.tool,"(",o("wbr",""),o("span","args",e.args),
 ")")),e.text&&t.append(" ",o("span","text",e.text)),e.result===null&&e.ok===null){this.store.status.status==="running"&&
 t.append(" ",o("span","dim","…"));return}let s=e.ok===!1?o("span","bad","✗ failed"):e.ok?o("span","good","✓"):null;
-t.append(" ",s??"→"," ",o("span","result",e.result),E(e.shown)??"")}disclosure(t){let e=this.open.has(t.id),s=o("butto\
+t.append(" ",s??"→"," ",o("span","result",e.result),L(e.shown)??"")}disclosure(t){let e=this.open.has(t.id),s=o("butto\
 n","more",e?"▾":"▸");return s.type="button",s.tabIndex=-1,s.setAttribute("aria-expanded",String(e)),s.setAttribute("\
 aria-label","details"),s}detail(t){return this.open.has(t.id)?this.details.node(t):null}toggle(t,e=!this.open.has(t)){let s=this.
 store.rows.get(t);!s||!this.details.exists(s)||(e?this.open.add(t):this.open.delete(t),e&&this.details.request(s),this.reread(
@@ -803,10 +803,10 @@ d",d:`M${h(c)} 16V${l}`})),d.append(x("text",{class:"adknb-tick",x:h(c),y:11,"te
 d=x("g",{class:"adknb-bar","data-kind":t.kind});t.error&&d.setAttribute("data-mark","failed");let u=4+Math.min(t.depth,8)*
 12,c=Math.floor((r-u-8)/6.6),m=`${t.error?"✗":Ht[t.kind]?.[0]??""} ${t.name}`;d.append(x("title",{},vi(t))),d.append(x(
 "rect",{class:"adknb-hit",x:0,y:e,width:a,height:Dt})),d.append(x("text",{x:u,y:e+15},m.length>c?`${m.slice(0,Math.max(1,
-c-1))}…`:m));let w=t.kind==="agent"?6:12,N=(v,Ft,_)=>x("rect",{class:`adknb-${_}`,x:v,y:e+(Dt-w)/2,width:Math.max(1,Ft-
-v),height:w,rx:2}),C=t.first===null?null:s(t.first);C===null?d.append(N(h,l,t.kind==="model"?"waits":"work")):d.append(N(
-h,C,"waits"),N(C,l,"work"));let Y=t.end===null?"…":k(t.end-t.begin);d.append(x("text",{class:"adknb-taken",x:l+5,y:e+15},
-Y));let{event:L}=t;return L&&d.addEventListener("click",()=>this.view.showEvent(L)),d}paintTable(){if(!this.table.open)return;
+c-1))}…`:m));let w=t.kind==="agent"?6:12,C=(v,Ft,_)=>x("rect",{class:`adknb-${_}`,x:v,y:e+(Dt-w)/2,width:Math.max(1,Ft-
+v),height:w,rx:2}),E=t.first===null?null:s(t.first);E===null?d.append(C(h,l,t.kind==="model"?"waits":"work")):d.append(C(
+h,E,"waits"),C(E,l,"work"));let Y=t.end===null?"…":k(t.end-t.begin);d.append(x("text",{class:"adknb-taken",x:l+5,y:e+15},
+Y));let{event:T}=t;return T&&d.addEventListener("click",()=>this.view.showEvent(T)),d}paintTable(){if(!this.table.open)return;
 let t=o("tr","",...["what","name","of","begins","first piece","takes"].map(s=>o("th","",s))),e=this.bars.map(s=>o("tr","",
 ...[s.error?`${Ht[s.kind]?.[1]} ✗ ${s.error}`:Ht[s.kind]?.[1]??s.kind,s.name,s.agent,k(s.begin)||"0",s.first===null?"":
 k(s.first-s.begin),s.end===null?ms(s):k(s.end-s.begin)].map(n=>o("td","",n))));this.table.querySelector("table")?.remove(),
@@ -895,7 +895,7 @@ n):this.root.append(n),this.nodes.set(t.id,{node:n,drawn:e})}}artifact(t,e){let 
 t.size)}`,n=o("div","artifact-head",o("b","",t.name),o("span","dim",s)),{data:r,name:a,mime:h}=t;if(r){let d=p("Download",
 "small",()=>rt(a.split("/").pop()??a,h,Mi(r)));d.setAttribute("aria-label",`Download ${a}`),n.append(d)}let l=e?this.content(
 t):o("div","dim","…");return o("div","artifact",n,l)}content(t){return t.image?Gt(t.image,t.alt):t.html?o("div","html",
-P(t.html)):t.page?T(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
+P(t.html)):t.page?M(t.page,t.alt):t.text?o("pre","json",t.text):o("div","dim",t.data?"Nothing that a page can show; it c\
 an be downloaded.":"Too large for a page.")}};function Mi(i){return Uint8Array.from(atob(i),t=>t.charCodeAt(0))}O({name:"\
 artifacts",title:"Artifacts",asks:null,exists:i=>i.artifacts.size>0,mount:(i,t)=>new ve(i,t)});function na(i,t=[]){if(i.get("html")!==void 0)return{show:n=>je(i,n)};let e=new dt(i);for(let n of t)e.receive(n);let s=new Set;
 return Ae(e.own_id,i.widget_manager),e.box&&xe(i.widget_manager),{show(n){let r=[...s].find(h=>h.isOrphan);r?.moveTo(n);

@@ -15,11 +15,13 @@ import { button, buttonRow, el } from "./elements.js";
 export function unsentParts(card, open, act, answerFirst) {
   const [waiting, text] = card.texts ?? [];
   const isFree = card.ways.includes("send");
-  const title = open ? card.title : "Your new message";
+  const isLost = card.state === "stale";
+  const title = open || isLost ? card.title : "Your new message";
   const head = el("div", "ask", el("span", "icon", open ? "✉" : ""), ` ${title}`);
-  const line = (/** @type {string} */ label, /** @type {string} */ said) =>
-    el("div", "kept", el("span", "dim", label), " ", el("span", "kept-text", said));
-  const parts = [isFree ? null : line("Waits for your answer:", waiting), line("New:", text)];
+  const line = (/** @type {string} */ label, /** @type {string} */ message) =>
+    el("div", "kept", el("span", "dim", label), " ", el("span", "kept-text", message));
+  const waits = isFree ? "" : line("Waits for your answer:", waiting);
+  const said = line("New:", text);
   const ways = [
     card.ways.includes("refuse") ? button("Reject that and send this", "replace", () => act("refuse")) : null,
     card.ways.includes("first") ? button("Answer first", "first", answerFirst) : null,
@@ -27,7 +29,7 @@ export function unsentParts(card, open, act, answerFirst) {
   ];
   return {
     head,
-    parts: open ? [...parts.filter((part) => part !== null), buttonRow(...ways)] : [],
+    parts: open ? [waits, said, buttonRow(...ways)] : isLost ? [said] : [],
     spoken: `${card.title}: ${text}`,
   };
 }
