@@ -120,3 +120,36 @@ def test_files_of_the_readers_own_disk_are_chosen_dropped_and_pasted(lab: Lab):
     page.until(lambda: ("reader", "And this.") in page.talk(), "the next answer")
     page.run_cell(4)
     assert page.text(4) == "[]"
+
+
+DROPPED_AND_ENTER = """
+    const [node, field] = [document.querySelector(".adknb-talk"), document.querySelector(".adknb-say")];
+    for (const name of arguments[0]) {
+        const files = new DataTransfer();
+        files.items.add(new File(["x".repeat(12e6)], name, { type: "text/plain" }));
+        node.dispatchEvent(new DragEvent("drop", { bubbles: true, cancelable: true, dataTransfer: files }));
+    }
+    field.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", bubbles: true, cancelable: true }));
+"""
+
+
+def test_a_message_waits_for_the_files_that_are_still_read_and_for_the_reader_if_one_is_too_much(lab: Lab):
+    page = lab.open(lab.write("reading.ipynb", SETUP, READER, "%chat reader --height 300", GOT, GOT))
+    for cell in (0, 1, 2):
+        page.run_cell(cell)
+    say = page.wait(".adknb-say")
+
+    say.send_keys("What does it say?")
+    page.js(DROPPED_AND_ENTER, ["one.txt"])
+    page.until(lambda: ("reader", "I have read them.") in page.talk(), "the answer")
+    page.run_cell(3)
+    assert page.text(3) == "[12000000]"
+
+    say.send_keys("And now?")
+    page.js(DROPPED_AND_ENTER, ["one.txt", "two.txt"])
+    page.wait(".adknb-attach-note", "two.txt is too much with the others")
+    assert [chip.text.split()[0] for chip in page.all(".adknb-composer .adknb-attached-chip")] == ["one.txt"]
+    say.send_keys(Keys.ENTER)
+    page.until(lambda: ("reader", "And this.") in page.talk(), "the next answer")
+    page.run_cell(4)
+    assert page.text(4) == "[12000000]"

@@ -142,7 +142,7 @@ t.op==="patch")&&this.heard.set(e,performance.now()),t.op==="panel"){let s=t.id?
 s,t.data),this.needed.get(s)?.(t.data),this.needed.delete(s)}for(let s of this.views)s.touch(t)}get seconds(){let{status:t,
 seconds:e=0}=this.status;return e+(t==="running"?(performance.now()-this.statusAt)/1e3:0)}silence(t){let e=this.heard.get(
 t);return e===void 0?0:(performance.now()-e)/1e3}isOpen(t){return t.state==="asked"&&this.sent.get(t.id)!==t.again}send(t){
-try{return this.model.send(t),!0}catch{return this.#s(),!1}}#s(){this.gone=!0,this.abandon(`The kernel that ran this is \
+try{return this.model.send(t),!0}catch{return this.#i(),!1}}#i(){this.gone=!0,this.abandon(`The kernel that ran this is \
 gone. ${Ie}`);for(let t of this.views)t.reset()}approve(t){let e=t.filter(s=>this.isOpen(s));if(!(!e.length||!this.send(
 {kind:"approve",ids:e.map(({id:s})=>s)}))){for(let s of e)this.sent.set(s.id,s.again);for(let s of this.views)s.touch({op:"\
 card",card:e[0]})}}decide(t,e,s){if(this.isOpen(t)){this.send({kind:"answer",id:t.id,decision:e,...s})&&this.sent.set(t.
@@ -163,16 +163,16 @@ this.#t("all",()=>{for(let[d,u]of this.ticks)this.lines.get(d)?.hidden||(u.check
 ...n?["asks"]:[]].map(d=>o("th","",d)),a=this.rows.map(d=>this.#e(d,s,n)),h=o("table","alike",o("thead","",o("tr","",o("\
 th","",this.all),...r)));h.append(o("tbody","",...a)),this.count=o("div","dim"),this.count.setAttribute("role","status");
 let l=o("div","alike-scroll",h);l.tabIndex=0,l.setAttribute("role","group"),l.setAttribute("aria-label",`calls of ${t.tool}`),
-this.node=o("div","",this.rows.length>=Ws?this.#i():null,l,this.count),this.#n()}get total(){return ut(this.rows.filter(
+this.node=o("div","",this.rows.length>=Ws?this.#n():null,l,this.count),this.#s()}get total(){return ut(this.rows.filter(
 t=>this.ticks.get(t)?.checked))}get ticked(){return this.rows.filter(t=>this.ticks.get(t)?.checked).map(({key:t})=>t)}#t(t,e){
 let s=o("input","tick");return s.type="checkbox",s.checked=!0,s.setAttribute("aria-label",t),s.addEventListener("change",
-()=>{e(),this.#n()}),s}#e(t,e,s){let n=this.#t(Vt(t),()=>{}),r=e.map(h=>{let l=t.arguments.findIndex(d=>d.name===h);return o(
-"td","",l<0?null:this.#s(t,l))}),a=o("tr","",o("td","",n),o("td","count",t.count.toLocaleString("en")),...r);return s&&a.
-append(o("td","hint",t.hint)),this.ticks.set(t,n),this.lines.set(t,a),a}#s(t,e){let{name:s,text:n,left_out:r}=t.arguments[e],
+()=>{e(),this.#s()}),s}#e(t,e,s){let n=this.#t(Vt(t),()=>{}),r=e.map(h=>{let l=t.arguments.findIndex(d=>d.name===h);return o(
+"td","",l<0?null:this.#i(t,l))}),a=o("tr","",o("td","",n),o("td","count",t.count.toLocaleString("en")),...r);return s&&a.
+append(o("td","hint",t.hint)),this.ticks.set(t,n),this.lines.set(t,a),a}#i(t,e){let{name:s,text:n,left_out:r}=t.arguments[e],
 a=o("code","",n);if(!r)return a;let h=p(`Show all of ${s}`,"small",()=>{this.whole(l=>{a.textContent=l[t.key][e],h.remove()})});
-return o("div","",a," ",h)}#i(){let t=o("input","input");return t.type="search",t.placeholder="search these calls",t.setAttribute(
+return o("div","",a," ",h)}#n(){let t=o("input","input");return t.type="search",t.placeholder="search these calls",t.setAttribute(
 "aria-label","search these calls"),t.addEventListener("input",()=>{let e=t.value.toLowerCase().split(/\s+/);for(let[s,n]of this.
-lines){let r=`${Vt(s)} ${s.hint}`.toLowerCase();n.hidden=!e.every(a=>r.includes(a))}this.#n()}),o("div","alike-search",t)}#n(){
+lines){let r=`${Vt(s)} ${s.hint}`.toLowerCase();n.hidden=!e.every(a=>r.includes(a))}this.#s()}),o("div","alike-search",t)}#s(){
 let t=this.rows.filter(r=>!this.lines.get(r)?.hidden),e=this.rows.filter(r=>this.ticks.get(r)?.checked),s=t.filter(r=>this.
 ticks.get(r)?.checked).length;this.all.checked=t.length>0&&s===t.length,this.all.indeterminate=s>0&&s<t.length;let n=t.length<
 this.rows.length?`; ${t.length} of ${this.rows.length} rows found`:"";f(this.count,`${ut(e).toLocaleString("en")} of ${ut(
@@ -231,13 +231,13 @@ this.root),this.twin=o("span","twin"),this.problem=o("div","problem"),this.probl
 o("div","difference"),this.difference.setAttribute("aria-live","polite"),this.fields=[],this.isObject=!!(l||this.schema.
 properties);let d=Xt(this.schema,this.root),u=!l&&d&&d.length>0&&d.length<=Zs?d:null;this.first=void 0,this.node=u?this.#t(
 u):this.#e(d,a,h)}#t(t){let e=t.map(({label:s,value:n})=>p(s,"choice",()=>this.send(n)));return this.first=e[0],S(...e,this.
-twin)}#e(t,e,s){this.fields=this.isObject?Qt(this.schema,this.values??{},this.root):[this.#i(t)],this.first=this.fields[0]?.
+twin)}#e(t,e,s){this.fields=this.isObject?Qt(this.schema,this.values??{},this.root):[this.#n(t)],this.first=this.fields[0]?.
 node;let n=this.fields.map(a=>a.box),r=o("div",`form answer${this.values?" edits":""}`,...n,this.values?this.difference:
 null,this.problem);return r.append(S(this.go,...e,this.twin)),r.addEventListener("input",()=>this.check()),s&&Ke(r,s),r.
-addEventListener("keydown",a=>this.#s(a)),r}#s(t){this.values||t.key!=="Enter"||t.isComposing||t.shiftKey||!(t.target instanceof
-Element)||!t.target.matches("input, .adknb-say")||(t.preventDefault(),this.submit())}#i(t){let e=mt(this.schema);return t?
+addEventListener("keydown",a=>this.#i(a)),r}#i(t){this.values||t.key!=="Enter"||t.isComposing||t.shiftKey||!(t.target instanceof
+Element)||!t.target.matches("input, .adknb-say")||(t.preventDefault(),this.submit())}#n(t){let e=mt(this.schema);return t?
 bt("Your answer",{...this.schema,enum:t.map(n=>n.value)},{},this.root):e==="string"||e==="json"&&!["object","array"].includes(
-String(this.schema.type))?this.#n():bt(this.schema.title??"Your answer",this.schema,{},this.root)}#n(){let t=o("textarea",
+String(this.schema.type))?this.#s():bt(this.schema.title??"Your answer",this.schema,{},this.root)}#s(){let t=o("textarea",
 "input say");t.rows=1,t.id=g(),t.value=typeof this.schema.default=="string"?this.schema.default:"",t.addEventListener("i\
 nput",()=>{t.rows=Math.min(8,t.value.split(`
 `).length)});let e=o("label","field-name",this.schema.title??"Your answer");e.htmlFor=t.id;let s=this.schema.nullable?{value:null}:
@@ -323,15 +323,15 @@ e),this.tables.delete(e));for(let e of this.store.cards.values())this.#t(e);let 
 let n=this.store.cards.get(e);n&&this.store.isOpen(n)&&t.set(e,s)}this.all.paint(t,this.node),this.steady.watch(t)}#t(t){
 let e=JSON.stringify([t,this.store.isOpen(t),this.isNext(t)]),s=this.nodes.get(t.id);if(s?.drawn===e)return;let n=s?this.#e(
 s.node):null,r=this.card(t),a=it(t)&&!this.store.box?this.answered:this.node;s?.node.parentNode===a?s.node.replaceWith(r):
-(s?.node.remove(),a.append(r)),this.nodes.set(t.id,{node:r,drawn:e}),n&&this.#s(t,r,n)}#e(t){let e=document.activeElement;
-return[e===document.body||e===t?this.steady.focused:null,e].find(n=>n&&t.contains(n))??null}#s(t,e,s){let n=this.store.isOpen(
+(s?.node.remove(),a.append(r)),this.nodes.set(t.id,{node:r,drawn:e}),n&&this.#i(t,r,n)}#e(t){let e=document.activeElement;
+return[e===document.body||e===t?this.steady.focused:null,e].find(n=>n&&t.contains(n))??null}#i(t,e,s){let n=this.store.isOpen(
 t);n||this.view.focus.handOn(t.id);let r=n?this.forms.get(t.id)?.first:null,a=s instanceof HTMLButtonElement?`button.${[
 ...s.classList].join(".")}`:"input",h=e.contains(s)?s:r??e.querySelector(`${a}:not([disabled])`)??e;h instanceof HTMLElement&&
 this.steady.focus(h)}card(t){if(K(t))return this.notice(t);if(it(t))return this.decision(t);let e=this.store.isOpen(t),s=t.
 kind==="input",n=o("div","ask",o("span","icon",e?"⚠":""),` ${t.agent} `,...ss(t)),r=this.frame(t,n,e?"alertdialog":"gr\
 oup"),a=t.hint?o("div",s?"question":"hint",t.hint):"",h=this.#o(t,e);return r.append(...s?[a,h]:[h,a]),r.append(...(t.remarks??
-[]).map(l=>o("div","remark",l))),r.append(...(t.documents??[]).map(is)),e?this.#i(r,t,n.textContent??""):r.append(this.outcome(
-t)),r}#i(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="credential"?this.offerToGive(t,e):e.kind==="inpu\
+[]).map(l=>o("div","remark",l))),r.append(...(t.documents??[]).map(is)),e?this.#n(r,t,n.textContent??""):r.append(this.outcome(
+t)),r}#n(t,e,s){t.append(e.note?o("div","problem",e.note):""),e.kind==="credential"?this.offerToGive(t,e):e.kind==="inpu\
 t"&&!e.tool?this.offerToAnswer(t,e):this.offer(t,e),this.view.liveText.textContent=[s,e.kind==="input"?e.hint:"",e.note].
 filter(Boolean).join(" ")}decision(t){let e=(t.arguments??[]).map(({name:h,text:l})=>`${h}=${l}`).join(", "),s=t.tool?o(
 "code","",`${t.tool}(${e})`):t.hint?`"${t.hint}"`:"",n=t.agent===this.store.title?null:o("span","dim",` · ${t.agent}`),
@@ -345,14 +345,14 @@ note)),e?this.view.liveText.textContent=a:t.kind==="wait"?h.hidden=!0:(t.state!=
 append(this.outcome(t)),h}outcome({state:t,note:e},...s){let[n,r]=_e[t]??["…","sent; the kernel answers when it is fre\
 e"],a=!e||e.startsWith("in [")?e:`: ${e}`;return o("span","outcome",o("b","",`${n} ${r}`),s.some(Boolean)?" ":"",...s,a&&
 !a.startsWith(":")?` ${a}`:a)}offer(t,e){let s=o("div","place");t.append(s);let n=this.forms.get(e.id);if(n&&!(e.changed&&
-n.values)){s.append(n.node);return}let r=v=>{this.forms.set(e.id,v),f(s,v.node),this.all.tell(),v.first?.focus()},a=()=>this.#n(
+n.values)){s.append(n.node);return}let r=v=>{this.forms.set(e.id,v),f(s,v.node),this.all.tell(),v.first?.focus()},a=()=>this.#s(
 e),h=v=>()=>this.leaveForm(e.id,v),l=e.how?o("span","twin","or type: ",o("code","",e.how)):"",d=this.tables.get(e.id),[u,
 c]=e.in_doubt?["Call again","Do not call again…"]:[Yt(e,d?.total),"Reject…"],m=p(c,"reject",()=>r(this.reasonForm(e,
 a,h("reject")))),w=p(u,"go",()=>this.answer(a(),!0));if(e.changed){s.append(this.offerAfterAChange(e,w,m,l));return}let C=p(
 "Edit…","edit",()=>{this.whole(e,v=>r(this.editForm(v,a,h("edit"))))});d&&(d.changed=()=>{w.textContent=Yt(e,d.total),
 w.disabled=!d.ticked.length,m.disabled=!d.ticked.length},d.changed());let E=`${u}, and allow the rest of this turn`,Y=p(
 E,"all",()=>this.answer(a(),!0,{forTurn:!0})),T=[w,e.kind==="approval"&&!e.alike.length?C:null,m,e.for_turn?Y:null];e.destructive&&
-T.reverse(),s.append(S(...T,l))}#n(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.
+T.reverse(),s.append(S(...T,l))}#s(t){return this.store.cards.get(t.id)??t}leaveForm(t,e){this.forms.delete(t);let s=this.
 nodes.get(t);s&&(s.drawn=""),this.paint();let n=this.nodes.get(t)?.node.querySelector(`.adknb-${e}`);n instanceof HTMLElement&&
 this.steady.focus(n)}editForm(t,e,s){let n=t.action??"Approve",r=`${n} with these changes`,a={label:`${n} unchanged`,changed:r,
 more:[p("Back","back",s)],leave:s,values:t.args};return new q(t.schema,h=>this.answer(e(),!0,{args:h}),a)}reasonForm({kind:t},e,s){
@@ -370,9 +370,9 @@ get(t.id);if(e?.keys===t.alike.map(({key:n})=>n).join())return e;let s=new pt(t,
 r)));return this.tables.set(t.id,s),s}offerAfterAChange(t,e,s,n){e.disabled=!0;let r=u=>this.store.decide(t,u,{args:null,
 reason:null}),a=t.gone?"":p("Re-ask","go",()=>r("reask")),h=t.gone?`Run ${t.version}`:`Run as it was (${t.version})`,l=t.
 version?p(h,"edit",()=>r("old")):"",d=o("div","problem",t.changed);return o("div","",d,S(e,a,l,s,n))}offerToGive(t,e){let s=this.#a(
-e,()=>{let n=(h,l)=>{this.forms.delete(e.id),this.store.decide(this.#n(e),h,l)},r=p("Refuse","refuse",()=>n("refuse",{})),
+e,()=>{let n=(h,l)=>{this.forms.delete(e.id),this.store.decide(this.#s(e),h,l)},r=p("Refuse","refuse",()=>n("refuse",{})),
 a={...e.answer_schema,"x-titles":!0};return new q(a,h=>n("answer",{value:h}),{label:"Continue",more:[r]})});f(s.twin,"or\
- type: ",o("code","",e.how)),t.append(ns(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#n(e),"a\
+ type: ",o("code","",e.how)),t.append(ns(e.link)??"",s.node)}offerToAnswer(t,e){let s=a=>this.store.decide(this.#s(e),"a\
 nswer",{value:a}),n=this.#a(e,()=>new q(e.answer_schema,s)),r=this.store.box&&this.isNext(e);f(n.twin,...r?["or type it \
 below"]:["or type: ",o("code","",e.how)]),t.append(n.node)}#a(t,e){let s=this.forms.get(t.id)??e();return this.forms.set(
 t.id,s),s}isNext(t){return t===[...this.store.cards.values()].find(e=>e.kind==="input"&&this.store.isOpen(e))}focusNext(t){
@@ -380,38 +380,39 @@ let e=[...this.store.cards.values()].filter(h=>this.store.isOpen(h)&&!K(h)),s=[.
 indexOf(h.id)>s.indexOf(t))??e[0],r=n&&this.nodes.get(n.id)?.node;if(!r)return!1;let a=this.forms.get(n.id)?.first;return this.
 steady.handTo(r,a?.matches("input, textarea")?a:r),r.scrollIntoView({block:"nearest"}),!0}isIn(t,e){return!!this.nodes.get(
 t)?.node.contains(e)||this.all.node.contains(e)}stop(){this.steady.stop(),this.all.stop()}onCardKey(t){t.key==="Escape"&&
-this.view.leave(),t.stopPropagation()}};var si=200,xt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.known=[],this.button=p("","s\
-mall attach",()=>{this.#t()}),this.button.append(ni(),o("span","attach-word","Attach")),this.button.title="Files of your\
- computer or of the kernel's folder, variables of the notebook; drop or paste files here",this.button.setAttribute("aria\
--expanded","false"),this.chips=o("div","attached"),this.note=o("div","attach-note bad"),this.note.setAttribute("role","s\
-tatus"),this.picker=o("input",""),Object.assign(this.picker,{type:"file",multiple:!0,hidden:!0}),this.picker.addEventListener(
+this.view.leave(),t.stopPropagation()}};var si=200,xt=class{constructor(t,e){this.host=t,this.done=e,this.items=[],this.most=0,this.reading=null,this.known=[],this.
+button=p("","small attach",()=>{this.#t()}),this.button.append(ni(),o("span","attach-word","Attach")),this.button.title=
+"Files of your computer or of the kernel's folder, variables of the notebook; drop or paste files here",this.button.setAttribute(
+"aria-expanded","false"),this.chips=o("div","attached"),this.note=o("div","attach-note bad"),this.note.setAttribute("rol\
+e","status"),this.picker=o("input",""),Object.assign(this.picker,{type:"file",multiple:!0,hidden:!0}),this.picker.addEventListener(
 "change",()=>{this.addFiles([...this.picker.files??[]]),this.picker.value="",this.close()}),this.own=p("","small attach-\
 own",()=>this.picker.click()),this.search=o("input","input attach-search"),this.search.setAttribute("aria-label","Find a\
  file or a variable"),this.search.placeholder="Find a file or a variable",this.search.addEventListener("input",()=>this.#e()),
 this.list=o("div","attach-list"),this.panel=o("div","attach-panel",this.own,this.picker,this.search,this.list),this.panel.
 id=g(),this.panel.hidden=!0,this.panel.setAttribute("role","group"),this.panel.setAttribute("aria-label","Attach"),this.
-button.setAttribute("aria-controls",this.panel.id),this.panel.addEventListener("keydown",s=>this.#n(s)),this.#i()}paint({
+button.setAttribute("aria-controls",this.panel.id),this.panel.addEventListener("keydown",s=>this.#o(s)),this.#s()}paint({
 attaches:t,gone:e,most:s}){this.takes=t&&!e,this.button.hidden=!this.takes,this.most=s,this.own.textContent=`Choose file\
 s of your computer… (${B(s)} a message)`}async#t(){if(!this.panel.hidden){this.close();return}this.panel.hidden=!1,this.
 button.setAttribute("aria-expanded","true"),this.search.value="",this.search.focus(),f(this.list,o("div","dim","…")),this.
 known=await this.host.attachables(),this.#e()}close(){this.panel.hidden=!0,this.button.setAttribute("aria-expanded","fal\
 se"),this.done()}#e(){let t=this.search.value.trim().toLowerCase(),s=this.known.filter(({name:n})=>n.toLowerCase().includes(
-t)&&!this.#s(n)).slice(0,si).map(({name:n,kind:r})=>{let a=p("","attach-row",()=>this.add(n));return a.append(o("span","\
+t)&&!this.#i(n)).slice(0,si).map(({name:n,kind:r})=>{let a=p("","attach-row",()=>this.add(n));return a.append(o("span","\
 attach-name",n),o("span","dim",r)),a});f(this.list,...s.length?s:[o("div","dim attach-none","There is nothing of that na\
-me.")])}#s(t){return this.items.some(e=>e.name===t&&e.data===null)}add(t){this.items=[...this.items,{name:t,data:null,bytes:0}],
-this.#i(),this.close()}async addFiles(t){let e=[];for(let s of t){let n=this.items.reduce((a,h)=>a+h.bytes,0),r=n+s.size>
-this.most?null:await ii(s);r!==null?this.items=[...this.items,{name:s.name,data:r,bytes:s.size}]:s.size>this.most?e.push(
-`${s.name} has ${B(s.size)}, a message takes ${B(this.most)}.`):n+s.size>this.most?e.push(`${s.name} is too much with th\
-e others: a message takes ${B(this.most)}.`):e.push(`${s.name} cannot be read; a folder cannot be attached.`)}this.#i(e.
-join(" ")),this.done()}clear(){this.items=[],this.#i()}#i(t=""){this.note.textContent=t;let e=this.items.map(s=>{let{name:n,
-data:r,bytes:a}=s,h=p("","attached-chip",()=>{this.items=this.items.filter(d=>d!==s),this.#i(),this.done()}),l=r===null?
-null:o("span","dim",B(a));return h.append(o("span","attached-name",n),l??"",o("span","","×")),h.setAttribute("aria-labe\
-l",`Do not attach ${n}`),h});f(this.chips,...e),this.chips.hidden=!e.length}listen(t){let e=s=>this.takes&&s.dataTransfer?.
+me.")])}#i(t){return this.items.some(e=>e.name===t&&e.data===null)}add(t){this.items=[...this.items,{name:t,data:null,bytes:0}],
+this.#s(),this.close()}addFiles(t){let e=(this.reading??Promise.resolve()).then(async()=>{await this.#n(t),this.reading===
+e&&(this.reading=null)});this.reading=e}async#n(t){let e=[];for(let s of t){let n=this.items.reduce((a,h)=>a+h.bytes,0),
+r=n+s.size>this.most?null:await ii(s);r!==null?this.items=[...this.items,{name:s.name,data:r,bytes:s.size}]:s.size>this.
+most?e.push(`${s.name} has ${B(s.size)}, a message takes ${B(this.most)}.`):n+s.size>this.most?e.push(`${s.name} is too \
+much with the others: a message takes ${B(this.most)}.`):e.push(`${s.name} cannot be read; a folder cannot be attached.`)}
+this.#s(e.join(" ")),this.done()}clear(){this.items=[],this.#s()}#s(t=""){this.note.textContent=t;let e=this.items.map(s=>{
+let{name:n,data:r,bytes:a}=s,h=p("","attached-chip",()=>{this.items=this.items.filter(d=>d!==s),this.#s(),this.done()}),
+l=r===null?null:o("span","dim",B(a));return h.append(o("span","attached-name",n),l??"",o("span","","×")),h.setAttribute(
+"aria-label",`Do not attach ${n}`),h});f(this.chips,...e),this.chips.hidden=!e.length}listen(t){let e=s=>this.takes&&s.dataTransfer?.
 types.includes("Files");t.addEventListener("dragover",s=>{e(s)&&(s.preventDefault(),s.stopPropagation(),t.toggleAttribute(
 "data-drop",!0))}),t.addEventListener("dragleave",s=>{s.relatedTarget instanceof Node&&t.contains(s.relatedTarget)||t.removeAttribute(
 "data-drop")}),t.addEventListener("drop",s=>{t.removeAttribute("data-drop"),e(s)&&(s.preventDefault(),s.stopPropagation(),
 this.addFiles([...s.dataTransfer?.files??[]]))}),t.addEventListener("paste",s=>{let{clipboardData:n}=s;!this.takes||!n?.
-files.length||n.types.includes("text/plain")||(s.preventDefault(),s.stopPropagation(),this.addFiles([...n.files]))})}#n(t){
+files.length||n.types.includes("text/plain")||(s.preventDefault(),s.stopPropagation(),this.addFiles([...n.files]))})}#o(t){
 let e=[...this.list.querySelectorAll("button")],s=e.findIndex(r=>r===document.activeElement),n={ArrowDown:s+1,ArrowUp:s-
 1};if(t.key==="Escape")this.close();else if(t.key==="Enter"&&t.target===this.search)e[0]?.click();else if(t.key in n)(e[n[t.
 key]]??this.search).focus();else return;t.preventDefault(),t.stopPropagation()}};function ii(i){return new Promise(t=>{let e=new FileReader;
@@ -429,10 +430,11 @@ t.answers?"Your answer":`Message ${t.agent}`,this.input.disabled=t.gone,this.hin
 answers?" your answer":""}, Shift+Enter makes a new line.`,this.hint.toggleAttribute("data-reason",!!t.reason),this.attach.
 paint(t),this.stop.hidden=!t.running,this.stop.disabled=t.stopping,this.stop.textContent=t.stopping?"Stopping…":"Stop",
 this.send.hidden=t.running&&!!t.reason,this.#t()}#t(){this.send.disabled=!!this.reason||!this.input.value.trim()}submit(){
-let t=this.input.value;!t.trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.items})&&(this.attach.
-clear(),this.input.value="",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.input.focus();let e=t.
-indexOf("…");this.input.setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||t.shiftKey||t.isComposing||
-(t.preventDefault(),this.submit())}};var rs=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function oi(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
+if(this.attach.reading){this.attach.reading.then(()=>{this.attach.note.textContent||this.submit()});return}let t=this.input.
+value;!t.trim()||this.reason||this.host.emit({kind:"send",text:t,attach:this.attach.items})&&(this.attach.clear(),this.input.
+value="",this.#t(),this.input.focus())}fill(t){this.input.value=t,this.#t(),this.input.focus();let e=t.indexOf("…");this.
+input.setSelectionRange(e<0?t.length:e,e<0?t.length:e+1)}#e(t){t.key!=="Enter"||t.shiftKey||t.isComposing||(t.preventDefault(),
+this.submit())}};var rs=i=>i.kind==="call"&&i.result===null&&i.ok===null&&!i.text;function oi(i,t){let e=i.filter(c=>c.kind==="call"),s=t?
 e.filter(rs):[];if(s.length)return`calling ${[...new Set(s.map(c=>c.tool))].join(", ")} …`;if(!e.length)return i.some(
 c=>c.kind==="thought")?"thought about it":i[0].text;let n=new Set(e.map(c=>c.tool)),[r]=n,a=n.size>1?`used ${b(n.size,"t\
 ool")}`:`used ${r}`,h=e.length>n.size?b(e.length,"call"):"",l=e.filter(c=>c.ok===!1).length,d=e.reduce((c,m)=>c+(m.ms??0),
@@ -461,7 +463,7 @@ text,this.growing.node)),this.growing.paint(t),this.#e(this.growing.node,t.text,
 o("div","talk-parts"),this.thinking=o("div","talk-thinking",o("span",""),o("span",""),o("span","")),this.thinking.setAttribute(
 "aria-hidden","true"),this.place=o("div","talk-details"),this.place.hidden=!0,this.copy=$("Copy",()=>this.words),this.retry=
 p("Retry","small again",()=>t.emit({kind:"retry",turn:this.turn?.id??""})),this.edit=p("Edit","small again",()=>this.#e()),
-this.more=p("Details","small",()=>this.unfold(()=>this.#s())),this.retry.title="Send the message again, in a copy of the\
+this.more=p("Details","small",()=>this.unfold(()=>this.#i())),this.retry.title="Send the message again, in a copy of the\
  conversation that ends before it",this.edit.title="Change the message, and send it in a copy of the conversation that e\
 nds before it",this.more.setAttribute("aria-expanded","false"),this.actions=o("div","talk-actions",this.copy,this.retry,
 this.edit,this.more),this.node=o("div","talk-turn",this.question,this.answers,this.thinking,this.actions,this.place)}get words(){
@@ -483,7 +485,7 @@ a","input talk-edit");s.value=e.text,s.setAttribute("aria-label","Your message")
 focus()},r=()=>{s.value.trim()&&this.host.emit({kind:"edit",turn:t,text:s.value})&&n()},a=[...this.asked.childNodes];s.addEventListener(
 "keydown",l=>{l.key==="Escape"?(l.stopPropagation(),n()):l.key==="Enter"&&!l.shiftKey&&!l.isComposing&&(l.preventDefault(),
 r())});let h=o("div","talk-edit-buttons",p("Cancel","small",n),p("Send","small go",r));f(this.asked,s,h),s.focus(),s.setSelectionRange(
-s.value.length,s.value.length)}#s(){this.opened?this.close():(this.opened=this.host.details(this.turn?.id??""),f(this.place,
+s.value.length,s.value.length)}#i(){this.opened?this.close():(this.opened=this.host.details(this.turn?.id??""),f(this.place,
 this.opened?.node)),this.place.hidden=!this.opened,this.opened&&this.place.scrollIntoView({block:"nearest"}),this.more.setAttribute(
 "aria-expanded",String(!!this.opened))}close(){this.opened?.close(),this.opened=null,this.place.replaceChildren()}remove(){
 this.close(),this.node.remove()}};var ai=40,Ot=class{constructor(t){this.host=t,this.turns=new Map,this.follows=!0,this.empty=o("div","talk-empty"),this.earlier=
@@ -498,11 +500,11 @@ o("div","talk-frame",this.scroller,this.down),this.slot,this.composer.node),this
 node.addEventListener("keydown",s=>{s.stopPropagation(),s.key==="Escape"&&t.leave()})}#t(t){return this.host.emit(t)?(this.
 composer.input.focus(),!0):!1}toEnd(){this.follows=!0,this.#e(),this.composer.input.focus()}#e(){this.scroller.scrollTop=
 this.scroller.scrollHeight,this.down.hidden=!0}paint(t){this.earlier.textContent=t.earlier?`${b(t.earlier,"earlier messa\
-ge")} above are not shown`:"",this.#n(t);let e=new Set(this.turns.keys()),s=t.turns.at(-1);for(let n of t.turns)e.delete(
-n.id),this.#s(n,t,n===s);for(let n of e)this.turns.get(n)?.remove(),this.turns.delete(n);this.node.toggleAttribute("data\
--gone",t.gone),this.composer.paint(t)}#s(t,e,s){let n=this.turns.get(t.id);n?s&&this.list.lastElementChild!==n.node&&this.
-list.append(n.node):(n=new St(this.typing,r=>this.#i(r)),this.turns.set(t.id,n),this.list.append(n.node)),n.turn!==t&&n.
-paint(t,e)}#i(t){this.follows=!1,t()}#n({agent:t,description:e,suggestions:s,turns:n,gone:r}){this.empty.hidden=n.length>
+ge")} above are not shown`:"",this.#s(t);let e=new Set(this.turns.keys()),s=t.turns.at(-1);for(let n of t.turns)e.delete(
+n.id),this.#i(n,t,n===s);for(let n of e)this.turns.get(n)?.remove(),this.turns.delete(n);this.node.toggleAttribute("data\
+-gone",t.gone),this.composer.paint(t)}#i(t,e,s){let n=this.turns.get(t.id);n?s&&this.list.lastElementChild!==n.node&&this.
+list.append(n.node):(n=new St(this.typing,r=>this.#n(r)),this.turns.set(t.id,n),this.list.append(n.node)),n.turn!==t&&n.
+paint(t,e)}#n(t){this.follows=!1,t()}#s({agent:t,description:e,suggestions:s,turns:n,gone:r}){this.empty.hidden=n.length>
 0;let a=JSON.stringify([t,e,s]);if(this.empty.hidden||this.empty.dataset.drawn===a)return;this.empty.dataset.drawn=a;let h=s.
 map(l=>p(l,"suggestion",()=>this.composer.fill(l)));f(this.empty,o("div","talk-agent",t),e?o("div","dim",e):null,h.length&&
 !r?o("div","suggestions",...h):null)}remove(){this.sized.disconnect();for(let t of this.turns.values())t.close()}};var N=i=>i.author==="user"?"you":i.author;function U(i){let t=N(i);return i.kind==="call"?`${t} ${i.tool}(${i.args}) ${i.
@@ -512,10 +514,10 @@ this.reset():t.op==="status"||t.op==="card"?this.#t(this.entries.at(-1)):t.id!==
 t&&(t.turn=null)}#e(t){(t.kind==="user"&&as.test(t.id)||t.id.startsWith("note")||!this.entries.length)&&(this.#t(this.entries.
 at(-1)),this.entries.push({rows:[],turn:null}));let s=this.entries[this.entries.length-1];s.rows.push(t.id),s.turn=null,
 this.of.set(t.id,s)}isIn(t,e){return this.of.get(e)?.rows[0]===t}take(){let{status:t,earlier:e}=this.store,s=this.entries.
-at(-1);e&&(this.entries=this.entries.filter(r=>this.#s(r)));let n=[...this.store.cards.values()].some(r=>this.store.isOpen(
-r)&&r.ways?.includes("retry"));for(let r of this.entries){let a=r===s;r.turn??=this.#i(r.rows,a?t.status:"done",a&&n)}return this.
-entries.flatMap(({turn:r})=>r?[r]:[])}#s(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(
-s)||this.of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#i(t,e,s){let n=t.map(c=>this.
+at(-1);e&&(this.entries=this.entries.filter(r=>this.#i(r)));let n=[...this.store.cards.values()].some(r=>this.store.isOpen(
+r)&&r.ways?.includes("retry"));for(let r of this.entries){let a=r===s;r.turn??=this.#n(r.rows,a?t.status:"done",a&&n)}return this.
+entries.flatMap(({turn:r})=>r?[r]:[])}#i(t){let{rows:e}=this.store;if(e.has(t.rows[0]))return!0;for(let s of t.rows)e.has(
+s)||this.of.delete(s);return t.rows=t.rows.filter(s=>e.has(s)),t.turn=null,t.rows.length>0}#n(t,e,s){let n=t.map(c=>this.
 store.rows.get(c)).filter(c=>c!==void 0),r=n[0],a=r?.kind==="user"&&as.test(r.id),h=e==="running",l=li(a?n.slice(1):n,h);
 e==="cancelled"&&l.push(G(`${t[0]}/stopped`,"note","","Stopped."));let d=!/^(refused|note)/.test(t[0]),u=a&&(!d||this.store.
 box?.forks===!0);return{id:t[0],asked:a?hi(r):null,parts:l,running:h,note:"",repeats:u,retries:u&&!s,detailed:d}}},hs=/\n\[attached: ([^\n]*)\]\n\[[^\n\]]*\](?=\n|$)/g;
@@ -593,16 +595,16 @@ this.words)}reread(t){this.reading=!0,this.mark(t)}mark(t){let e=this.nodes.get(
 this.dirty.add(t)}paint(){let{node:t,store:e}=this,s=!this.reading&&t.scrollHeight-t.scrollTop-t.clientHeight<24;this.reading=
 !1;for(let r of this.dirty)this.includes(r)&&this.paintRow(e.rows.get(r),r);this.dirty.clear(),this.forget(),t.toggleAttribute(
 "data-long",this.nodes.size>50),this.earlier.textContent=e.earlier?`${e.earlier} earlier rows`:"",this.nodes.has(this.selected??
-"")||this.#s();let n=s&&(e.box||e.status.status!=="done");return()=>{n&&(t.scrollTop=t.scrollHeight)}}#s(){let t=[...this.
+"")||this.#i();let n=s&&(e.box||e.status.status!=="done");return()=>{n&&(t.scrollTop=t.scrollHeight)}}#i(){let t=[...this.
 nodes].find(([,{node:e}])=>!e.hidden);this.select(t?.[0]??null,!1)}forget(){if(this.nodes.size!==this.store.rows.size)for(let[
 t,{node:e}]of this.nodes)this.store.rows.has(t)||(e.remove(),this.nodes.delete(t),this.open.delete(t))}paintRow(t,e){if(!t)
-return;let s=this.nodes.get(e);if(s&&t.streaming&&this.#n(s,t))return;let n=s?.node??o("div","row");this.#i(n,t);let r=o(
+return;let s=this.nodes.get(e);if(s&&t.streaming&&this.#s(s,t))return;let n=s?.node??o("div","row");this.#n(n,t);let r=o(
 "div","what"),a=t.streaming&&Ut(t)?new F(this.store.manager):null,h=a?null:this.fill(r,t);a&&r.append(a.node),a?.paint(t);
 let l=this.details.exists(t)?this.disclosure(t):o("span","more"),d=this.numbers(t);f(n,l,this.author(t,s),r,d,this.detail(
 t)),s||this.node.append(n);let u=t.kind==="call"&&t.result===null&&t.ok===null;this.nodes.set(e,{node:n,growing:a,text:t.
-streaming?h:null,length:t.text.length,ms:d,waits:u})}#i(t,e){t.dataset.id=e.id,t.dataset.kind=e.kind,e.lane&&(t.dataset.
+streaming?h:null,length:t.text.length,ms:d,waits:u})}#n(t,e){t.dataset.id=e.id,t.dataset.kind=e.kind,e.lane&&(t.dataset.
 lane=String(this.view.lanes.color(e.lane))),t.tabIndex=e.id===this.selected?0:-1,t.setAttribute("aria-busy",String(!!e.streaming)),
-t.hidden=!this.fits(e)||this.#o(e)}#n(t,e){if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(
+t.hidden=!this.fits(e)||this.#o(e)}#s(t,e){if(t.growing)t.growing.paint(e);else if(t.text)t.text.appendData(e.text.slice(
 t.length)),t.length=e.text.length;else return!1;return t.ms.textContent="",!0}tick(){for(let[t,{ms:e,waits:s}]of this.nodes){
 let n=this.store.rows.get(t);if(!n||!(s||n.streaming))continue;let r=this.store.silence(t);s&&r>=1?e.textContent=R(r):n.
 streaming&&(e.textContent=r>=ui?`no text for ${R(r)}`:"")}}author(t,e){let s=N(t),n=o("span","author",s),r=e?e.node.previousElementSibling:
@@ -643,8 +645,8 @@ addEventListener("change",()=>{t.send({kind:"session",name:this.chosen.value}),t
 den","Session");s.htmlFor=this.chosen.id,this.fresh=p("New","small",()=>{t.send({kind:"session",name:""}),this.field.focus()}),
 this.fresh.title="A new session",this.panels=p("Panels","small",()=>e.showPanels(!e.panelsShown)),this.panels.title="Eve\
 nts, state and the other panels of this conversation",this.head=o("span","box-head",s,this.chosen,this.fresh,this.panels)}reset(){
-this.turns.reset();for(let t of this.opened.values())t.reset();(this.store.rows.size||this.store.gone)&&this.#n()}touch(t){
-this.turns.touch(t);for(let e of this.opened.values())e.touch(t);t.op==="append"&&t.row.kind==="user"&&this.#n()}paint(){
+this.turns.reset();for(let t of this.opened.values())t.reset();(this.store.rows.size||this.store.gone)&&this.#s()}touch(t){
+this.turns.touch(t);for(let e of this.opened.values())e.touch(t);t.op==="append"&&t.row.kind==="user"&&this.#s()}paint(){
 let{box:t}=this.store,{current:e="",names:s=[]}=t?.sessions??{},n=JSON.stringify([e,s]);this.chosen.dataset.drawn!==n&&(f(
 this.chosen,...s.map(r=>new Option(r,r,!1,r===e))),this.chosen.dataset.drawn=n),this.chosen.value=e,this.chosen.disabled=
 this.fresh.disabled=this.isBusy||this.store.gone,this.chosen.hidden=this.fresh.hidden=!s.length,this.panels.setAttribute(
@@ -659,14 +661,14 @@ sent",asked:{who:"you",text:t,attached:e,pieces:[]},parts:[],running:!n,note:n,r
 let{status:t,cards:e,box:s,gone:n}=this.store;return n?"The kernel is gone: run the cell again.":[...e.values()].some(r=>this.
 store.isOpen(r)&&!this.isTypedHere(r))?"Answer the card above first.":this.sent?"Sent; the kernel answers when it is fre\
 e.":t.status==="running"&&!s?.elsewhere?"Wait for the answer, or stop it.":""}isTypedHere(t){return K(t)||t.kind==="inpu\
-t"&&!t.tool}#e(t){if(t.kind==="stop")return this.view.stopNow(),!0;if(this.reason)return!1;if(t.kind==="send")return this.#i(
-{kind:"ask",text:t.text,attach:this.#s(t.attach)},t.text,t.attach);let e=this.turns.take().find(r=>r.id===t.turn),s=t.kind===
-"edit"?t.text:e?.asked?.text??"";if(t.turn.startsWith("refused"))return this.#i({kind:"ask",text:s,attach:[]},s);let n=t.
-turn.split("/")[0];return this.#i({kind:"again",event:n,text:t.kind==="edit"?s:null},s)}#s(t){return t.map(({name:e,data:s})=>{
+t"&&!t.tool}#e(t){if(t.kind==="stop")return this.view.stopNow(),!0;if(this.reason)return!1;if(t.kind==="send")return this.#n(
+{kind:"ask",text:t.text,attach:this.#i(t.attach)},t.text,t.attach);let e=this.turns.take().find(r=>r.id===t.turn),s=t.kind===
+"edit"?t.text:e?.asked?.text??"";if(t.turn.startsWith("refused"))return this.#n({kind:"ask",text:s,attach:[]},s);let n=t.
+turn.split("/")[0];return this.#n({kind:"again",event:n,text:t.kind==="edit"?s:null},s)}#i(t){return t.map(({name:e,data:s})=>{
 if(s===null)return e;let n=g();for(let r=0;(r===0||r<s.length)&&this.store.send({kind:"file",id:n,data:s.slice(r,r+ds)});r+=
-ds);return{name:e,file:n}})}#i(t,e,s=[]){return this.store.send(t)?(this.sent={text:e,attached:s.map(({name:n})=>n),note:""},
+ds);return{name:e,file:n}})}#n(t,e,s=[]){return this.store.send(t)?(this.sent={text:e,attached:s.map(({name:n})=>n),note:""},
 this.chat.follows=!0,this.waiting=window.setTimeout(()=>{if(!this.sent)return;let n=ye(this.store.manager);this.sent={...this.
-sent,note:n?`waiting for ${n}`:""},this.view.repaint()},pi),this.view.repaint(),!0):!1}#n(){clearTimeout(this.waiting),this.
+sent,note:n?`waiting for ${n}`:""},this.view.repaint()},pi),this.view.repaint(),!0):!1}#s(){clearTimeout(this.waiting),this.
 sent=null}#o(t){let e=new V(this.store,this.view,s=>this.turns.isIn(t,s));return this.opened.set(t,e),e.reset(),e.paint(),
 {node:e.node,close:()=>{this.opened.delete(t)}}}#r(){let t=g();return new Promise(e=>{this.store.need("attachables",t,e)})}remove(){
 clearTimeout(this.waiting),this.chat.remove()}};var Mt=class{constructor(t){this.view=t,this.answered=null,this.last=null,this.moved=!1;for(let e of[t.root,t.summary.node])
@@ -756,7 +758,7 @@ new Et(t),this.cards=new vt(t,this),this.foot=o("div","foot"),this.liveText=o("d
 tabs.panels[0],this.tools=new _t(t,this),this.summary=new Lt(t,this),this.bar=o("div","bar",this.summary.copy,this.summary.
 button,this.tabs.node,this.tools.node),this.panelsShown=!t.box,this.chatBox=t.box?new Tt(t,this):null,this.announcer=new ct(
 t),this.root=this.#t(),this.keys=new jt(this),this.box=o("div","root",this.root),this.focus=new Mt(this),this.ticking=window.
-setInterval(()=>this.#s(),1e3),e.append(this.box),this.reset()}#t(){let t=o("div","head",this.title,this.model,this.notice.
+setInterval(()=>this.#i(),1e3),e.append(this.box),this.reset()}#t(){let t=o("div","head",this.title,this.model,this.notice.
 chips,o("span","gap"),this.status,this.chatBox?this.chatBox.head:this.stop);for(let h of[t,this.bar])h.addEventListener(
 "keydown",l=>l.stopPropagation());let e=this.tabs.panels.map(({node:h})=>h),{answered:s,node:n}=this.cards,r=[s,this.summary.
 node,this.bar,this.lanes.node,...e,this.chatBox?.node??n,this.foot];this.chatBox?.chat.slot.append(n);let a=o("div","vie\
@@ -778,7 +780,7 @@ paint(),this.focus.paint()}#e(){let{status:t,box:e,rows:s,seconds:n}=this.store,
 "running",l=e?0:[...s.values()].filter(c=>c.kind==="call"&&c.ok===!1).length,d=h&&n>=1?o("span","elapsed",` · ${R(n)}`):
 null,u=l?`, ${b(l,"tool")} failed`:"";f(this.status,o("span","icon",r),` ${t.text||a}${u}`,d),this.root.toggleAttribute(
 "data-failed",l>0),this.stop.hidden=!h,this.stop.disabled=this.stopping,this.stop.textContent=this.stopping?"Stopping…":
-"Stop"}#s(){this.store.status.status!=="running"||!this.box.isConnected||(this.#e(),this.events.tick(),this.chatBox?.tick())}stopNow(){
+"Stop"}#i(){this.store.status.status!=="running"||!this.box.isConnected||(this.#e(),this.events.tick(),this.chatBox?.tick())}stopNow(){
 this.stopping=!0,this.store.send({kind:"stop"}),this.repaint()}showPanels(t){this.panelsShown=t,this.root.toggleAttribute(
 "data-panels",t),this.repaint()}repaint(){this.stale=!0,this.schedule()}showEvent(t){this.panelsShown||this.showPanels(!0),
 this.tabs.select(this.log),this.events.reveal(t)}unfold(){this.summary.chosen=!1,this.stale=!0,this.paint()}leave(){let t=this.

@@ -18,6 +18,8 @@ export class Attach {
     /** @type {Attached[]} */
     this.items = [];
     this.most = 0; // bytes of all files
+    /** @type {Promise<void> | null} Ends when the files that are read have been added. */
+    this.reading = null;
     /** @type {Attachable[]} */
     this.known = [];
     this.button = button("", "small attach", () => void this.#toggle());
@@ -31,7 +33,7 @@ export class Attach {
     this.picker = el("input", "");
     Object.assign(this.picker, { type: "file", multiple: true, hidden: true });
     this.picker.addEventListener("change", () => {
-      void this.addFiles([...(this.picker.files ?? [])]);
+      this.addFiles([...(this.picker.files ?? [])]);
       this.picker.value = ""; // the same file can be chosen again
       this.close();
     });
@@ -103,11 +105,20 @@ export class Attach {
   }
 
   /**
-   * Read files of the reader's own disk, as far as they fit.
+   * Read files of the reader's own disk, as far as they fit beside those before them.
    *
    * @param {File[]} files
    */
-  async addFiles(files) {
+  addFiles(files) {
+    const reading = (this.reading ?? Promise.resolve()).then(async () => {
+      await this.#read(files);
+      if (this.reading === reading) this.reading = null;
+    });
+    this.reading = reading;
+  }
+
+  /** @param {File[]} files */
+  async #read(files) {
     const problems = [];
     for (const file of files) {
       const held = this.items.reduce((sum, item) => sum + item.bytes, 0);
@@ -169,7 +180,7 @@ export class Attach {
       if (!drags(event)) return;
       event.preventDefault(); // else the browser opens the file in place of the page
       event.stopPropagation();
-      void this.addFiles([...(event.dataTransfer?.files ?? [])]);
+      this.addFiles([...(event.dataTransfer?.files ?? [])]);
     });
     node.addEventListener("paste", (event) => {
       const { clipboardData: pasted } = event;
@@ -177,7 +188,7 @@ export class Attach {
       if (!this.takes || !pasted?.files.length || pasted.types.includes("text/plain")) return;
       event.preventDefault();
       event.stopPropagation();
-      void this.addFiles([...pasted.files]);
+      this.addFiles([...pasted.files]);
     });
   }
 

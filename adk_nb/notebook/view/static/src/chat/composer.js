@@ -57,7 +57,14 @@ export class Composer {
     this.send.disabled = Boolean(this.reason) || !this.input.value.trim();
   }
 
+  // Send the text, with the files that are still read if all of them fit.
   submit() {
+    if (this.attach.reading) {
+      void this.attach.reading.then(() => {
+        if (!this.attach.note.textContent) this.submit();
+      });
+      return;
+    }
     const text = this.input.value;
     if (!text.trim() || this.reason) return;
     if (!this.host.emit({ kind: "send", text, attach: this.attach.items })) return;
