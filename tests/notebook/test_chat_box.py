@@ -646,6 +646,22 @@ def test_a_file_of_the_reader_goes_to_the_model_as_one_of_the_folder_does(
     assert (again["text"], again["shown"]) == (first["text"], first["shown"])
 
 
+def test_a_file_arrives_whole_while_another_page_of_the_box_sends_a_message(shell: Shell, pages: Pages) -> None:
+    guide(shell, "Hello!", "I see.")
+    shell.cell("%chat guide")
+    box = pages.next()
+
+    upload(box, "of a closed page", bytes(boxes(box)["most"] - 10), piece=5_000_000)
+    upload(box, "notes.txt", b"the first half, ")
+    box.says(kind="ask", text="Hi", attach=[])
+    settled(box, "Hello!")
+    box.says(kind="ask", text="What is it?", attach=[upload(box, "notes.txt", b"and the second")])
+    settled(box, "I see.")
+
+    data = [part.inline_data.data for part in shell.names["model"].requests[-1].contents[-1].parts if part.inline_data]
+    assert data == [b"the first half, and the second"]
+
+
 @pytest.mark.parametrize("data", ["too much", "no base64"])
 def test_a_file_that_does_not_arrive_is_not_sent(
     shell: Shell, pages: Pages, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: str

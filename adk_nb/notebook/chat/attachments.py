@@ -39,7 +39,7 @@ class SentFile:
 
 
 class Uploads:
-    """The files of a page, by the ids that it gave them. Untrusted: any script on the page can send pieces.
+    """The files of pages, by the ids that they gave them, `MAX_BYTES` at most. Untrusted: any script can send pieces.
 
     A piece is base64 in a JSON message, because not every front end passes binary buffers on, and short, because a
     Jupyter server closes a connection that sends ten megabytes at once.
@@ -50,22 +50,22 @@ class Uploads:
         """None: lost."""
 
     def add(self, file_id: str, data: str) -> None:
-        """Take the next piece of a file; one that is no base64, or too much, loses the file."""
+        """Take the next piece of a file; one that is no base64 loses the file, and too much the other ones first."""
         file = self._files.setdefault(file_id, bytearray())
-        held = sum(len(each) for each in self._files.values() if each)
         if file is None:
             return
         try:
             file += base64.b64decode(data, validate=True)
         except binascii.Error:
             self._files[file_id] = None
-        if held + len(data) * 3 // 4 > MAX_BYTES + 3:
-            self._files[file_id] = None
+        if sum(len(each) for each in self._files.values() if each) > MAX_BYTES:
+            self._files = dict.fromkeys(self._files)
+            self._files[file_id] = file if len(file) <= MAX_BYTES else None
 
     def take(self, attached: Sequence[Any]) -> list[str | SentFile]:
         """What goes with a message: names as they are, and `{"name", "file"}` as the file of that id.
 
-        All files that were sent are forgotten.
+        These files are forgotten; others may be on their way from another page.
         """
         taken: list[str | SentFile] = []
         for each in attached:
@@ -74,9 +74,8 @@ class Uploads:
                 continue
             item = cast(dict[str, Any], each)
             name = one_line(str(item.get("name") or "file"), 2 * _MAX_NAME)[-_MAX_NAME:]  # the suffix says the kind
-            data = self._files.get(str(item.get("file")))
+            data = self._files.pop(str(item.get("file")), None)
             taken.append(SentFile(name=name, data=None if data is None else bytes(data)))
-        self._files.clear()
         return taken
 
 
