@@ -219,9 +219,8 @@ class _Line:
         notebook = self.notebook
         notebook.agent_now(name)  # raises if it cannot be asked, before a session is read
         has_own_sessions = notebook.has_own_sessions(name)
-        speaker = (
-            "" if has_own_sessions else notebook.speaker_of(name)
-        )  # once: it reads sessions for a member of a team
+        # Asked once, as it reads sessions for a member of a team.
+        speaker = "" if has_own_sessions else notebook.speaker_of(name)
         if speaker and session is None and not self.fresh:
             session = notebook.sessions.of_agent(speaker)
         chat = notebook.chat(name, session, show=self.show, fresh=self.fresh)
