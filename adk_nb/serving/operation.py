@@ -6,6 +6,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from time import monotonic
 from typing import Any
+from urllib.parse import quote
 
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,6 +18,8 @@ from adk_nb.runners import Runner
 ALIVE, READY = "/livez", "/readyz"
 """Paths of the probes."""
 _READY_SECONDS = 3.0
+_OF_HANDSHAKES = {"websocket.accept": 101, "websocket.close": 403}
+"""Message that answers the handshake of a WebSocket -> its status."""
 logger = logging.getLogger("adk_nb.serving.requests")
 
 
@@ -45,7 +48,7 @@ class Operated:
 
         async def counted(message: Message) -> None:
             nonlocal status
-            status = message.get("status", status)
+            status = status or message.get("status") or _OF_HANDSHAKES.get(message["type"], 0)
             await send(message)
 
         try:
@@ -54,7 +57,7 @@ class Operated:
         finally:
             fields = {
                 "method": scope.get("method", "WEBSOCKET"),
-                "path": scope["path"],
+                "path": quote(scope["path"], safe="/:@"),  # a line break in it would begin a line of the log
                 "status": status,
                 "ms": round(1000 * (monotonic() - began)),
                 "client": (scope.get("client") or ("",))[0],
@@ -75,6 +78,14 @@ class Operated:
 def sessions_answer(runner: Runner) -> Callable[[], Awaitable[Any]]:
     """A check that the sessions of a runner can be read."""
     return lambda: runner.session_service.get_session(app_name=runner.app_name, user_id="adk_nb", session_id="readyz")
+
+
+class WithoutQueries(logging.Filter):
+    """Leaves out uvicorn's own lines about WebSockets, which have the query; `Operated` writes one for each."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """False for such a line."""
+        return not (record.name == "uvicorn.error" and '"WebSocket ' in str(record.msg))
 
 
 class JsonLines(logging.Formatter):
@@ -102,7 +113,8 @@ def log_settings(*, as_json: bool, level: str) -> dict[str, Any]:
         "version": 1,
         "disable_existing_loggers": False,
         "formatters": {"lines": lines},
-        "handlers": {"errors": {"class": "logging.StreamHandler", "formatter": "lines"}},
+        "filters": {"queries": {"()": f"{__name__}.WithoutQueries"}},
+        "handlers": {"errors": {"class": "logging.StreamHandler", "formatter": "lines", "filters": ["queries"]}},
         "root": {"handlers": ["errors"], "level": "WARNING"},
         "loggers": {name: {"level": level.upper()} for name in ("adk_nb", "uvicorn.error")},
     }

@@ -8,12 +8,14 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import connect
 
 from tests.command_line.conftest import Ran, free_port
 from tests.command_line.test_run import CLERK, LOAD, PAY
@@ -101,10 +103,19 @@ def test_a_notebook_is_served_with_probes_logs_and_a_graceful_end(shop: Path):
         assert server.answer(BUYER) == "Paid 5 euros to Bo."
         assert server.client.get("/a2a/clerk/.well-known/agent-card.json").status_code == 200
         server.client.get(f"/list-apps?token={TOKEN}")
+        assert server.client.get("/no%0Apath").status_code == 404
+        live = f"ws://127.0.0.1:{server.port}/run_live?app_name=clerk&user_id=private-ada&session_id=none"
+        with (
+            connect(live, additional_headers={"Authorization": f"Bearer {TOKEN}"}, proxy=None) as talk,
+            suppress(ConnectionClosed),
+        ):
+            talk.recv()
         assert server.stop() == 0
         requests = [line for line in server.log if line["logger"] == "adk_nb.serving.requests"]
         assert {"method", "path", "status", "ms", "client"} <= requests[0].keys()
-        assert ("/run", 200) in [(line["path"], line["status"]) for line in requests]
+        answered = [(line["path"], line["status"]) for line in requests]
+        assert {("/run", 200), ("/no%0Apath", 404), ("/run_live", 101)} <= {*answered}
+        assert "private-ada" not in json.dumps(server.log)
         assert "Application shutdown complete." in [line["message"] for line in server.log]
         assert TOKEN not in json.dumps(server.log)
 
