@@ -19,7 +19,8 @@ from adk_nb.serving.http_bodies import always, answer_error
 
 _UNDER_NAMES = ("apps", "a2a")
 """First parts of paths whose second is an agent."""
-_OF_ALL = ("health", "version")
+_OF_ALL = ("", "health", "version", "dev-ui", "config")
+"""First parts of paths that are the same for every agent: the page for all of them is among them."""
 _IN_BODIES = ("run", "run_sse")
 
 
@@ -57,7 +58,8 @@ class _ByName:
         self._apps = apps
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        first, _, rest = scope["path"].strip("/").partition("/")
+        path = scope["path"].strip("/").removeprefix("dev/")  # what the page asks is at /dev/apps/NAME
+        first, _, rest = path.partition("/")
         if len(self._apps) == 1 or first in _OF_ALL:
             name = next(iter(self._apps))
         elif first in _UNDER_NAMES:
@@ -77,7 +79,7 @@ class _ByName:
 def _name_in(body: bytes) -> str:
     try:
         fields: Any = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         fields = None
     if not isinstance(fields, dict):
         raise HTTPException(422, "the body is not a JSON object")
