@@ -72,13 +72,15 @@ class Access:
             return problem(403, f"a page of {origin} may not call this; open it from its own address")
         sent = gate.sent_token(headers)
         if not headers.get("authorization"):
+            if (led_on := self._exchange(scope)) is not None:
+                return led_on  # with the cookie, too: the token does not stay in the address
             cookies: SimpleCookie = SimpleCookie()
             with suppress(CookieError):
                 cookies.load(headers.get("cookie", ""))
                 cookie = cookies.get(_cookie_name(scope))
                 sent = str(cookie.value) if cookie else None
         if not gate.is_same(sent, self._token):
-            return self._exchange(scope) or problem(401, _NO_TOKEN, {"WWW-Authenticate": "Bearer"})
+            return problem(401, _NO_TOKEN, {"WWW-Authenticate": "Bearer"})
         if gate.is_too_long(headers, self._max_body):
             return problem(413, self._too_large)
         return None
@@ -97,8 +99,9 @@ class Access:
         path = "/" + scope["path"].lstrip("/\\")  # `//elsewhere` would be the address of another machine
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
         answer.set_cookie(
-            _cookie_name(scope), self._token, max_age=_COOKIE_SECONDS, path="/", httponly=True, samesite="strict"
-        )
+            _cookie_name(scope), self._token, max_age=_COOKIE_SECONDS, path="/", httponly=True, samesite="strict",
+            secure=scope.get("scheme") == "https",
+        )  # fmt: skip
         return answer
 
 

@@ -1,5 +1,7 @@
 """Who may call a served agent."""
 
+import asyncio
+
 import httpx2
 import pytest
 from starlette.applications import Starlette
@@ -82,10 +84,23 @@ def test_the_token_in_an_address_becomes_a_cookie_that_scripts_cannot_read(serve
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie and "samesite=strict" in cookie and f"adk_nb_{served.server.port}=" in cookie
     with httpx2.Client(base_url=served.url) as page:
-        page.get(f"/list-apps?token={TOKEN}")
+        for _ in range(2):
+            assert page.get(f"/list-apps?token={TOKEN}").headers["location"] == "/list-apps"
         assert page.get("/list-apps").json() == ["clerk"]
     other = httpx2.get(f"{served.url}//evil.example/?token={TOKEN}")
     assert other.headers["location"] == "/evil.example/", "it leads to this server"
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_cookie_that_came_over_tls_goes_nowhere_else(scheme: str):
+    app = serving.create_app(Agent(name="clerk"), token=TOKEN)
+
+    async def ask() -> str:
+        transport = httpx2.ASGITransport(app=app)
+        async with httpx2.AsyncClient(transport=transport, base_url=f"{scheme}://127.0.0.1") as page:
+            return (await page.get(f"/list-apps?token={TOKEN}")).headers["set-cookie"]
+
+    assert ("; secure" in asyncio.run(ask()).lower()) == (scheme == "https")
 
 
 def test_an_address_with_the_token_is_for_pages_alone(served: Served):
