@@ -108,6 +108,8 @@ def map_rows(args: Namespace, loaded: Loaded) -> int:
     out = (loaded.started_in / args.out).absolute() if args.out else None
     if out is not None and not out.parent.is_dir():
         raise InputError(f"there is no folder {out.parent}; make it, or give another --out")
+    if out is not None and out.is_dir():  # said before all rows are asked and paid
+        raise InputError(f"{out} is a folder; name a file in it")
     notes = io.StringIO()
     with _aside(notes):
         table = map_magic.map(loaded.host, line, None)

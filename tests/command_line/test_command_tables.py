@@ -86,3 +86,5 @@ def test_a_table_is_answered_row_by_row_as_csv_or_json_lines(adk_nb: Cli, notebo
     assert done.code == 0 and done.out == "" and written[1]["answer"] == "Paid 200 euros to Anna."
     assert adk_nb(*asked[:3], "--over", "none.csv").code == 2
     assert adk_nb(*asked, "--out", "nowhere/x.csv").code == 2
+    folder = adk_nb(*asked, "--out", ".")
+    assert folder.code == 2 and "is a folder; name a file in it" in folder.err
