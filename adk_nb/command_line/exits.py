@@ -9,3 +9,5 @@ WAITING = 3
 """The turn waits for an approval or another answer."""
 STOPPED = 130
 """By Ctrl-C, as shells have it."""
+UNREAD = 141
+"""Who reads the output has gone before its end, as shells have it."""

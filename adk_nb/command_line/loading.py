@@ -379,7 +379,7 @@ def _agents_at(path: Path) -> dict[str, Any]:
         return _package_agents(path)
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         place = _place_below(folder, error) or path.name
         cause = one_line(f"{type(error).__name__}: {error}", _MAX_CAUSE)
         raise InputError(hidden(f"{place}: {cause}")) from error

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 import adk_nb
-from adk_nb.command_line.exits import DONE, STOPPED, USAGE
+from adk_nb.command_line.exits import STOPPED, UNREAD, USAGE
 from adk_nb.errors import UserError
 from adk_nb.redaction import hidden, remember_environment
 
@@ -26,7 +26,7 @@ AGENT may be left out where there is one. Cells that talk, evaluate, serve or in
   adk-nb doctor
 
 exit codes: 0 done · 1 the turn failed, or a score is too low · 2 something to correct, nothing was asked
-            3 waits for an approval or an answer · 130 stopped
+            3 waits for an approval or an answer · 130 stopped · 141 the output was not read to its end
 """
 
 
@@ -176,8 +176,18 @@ def adk() -> int:
 def _told(program: str, run: Callable[[], int]) -> int:
     """The exit code of `run`, whose errors are told in a line each."""
     remember_environment()
+    code = UNREAD
     try:
-        return run()
+        code = run()
+        sys.stdout.flush()
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):  # as of `adk-nb ... | head`
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        elif error.filename is None:
+            raise
+        else:
+            sys.stderr.write(f"{program}: cannot use {error.filename!r}: {error.strerror}\n")
+            return USAGE
     except UserError as error:
         text = "; ".join([str(error), *getattr(error, "__notes__", ())])
         sys.stderr.write(f"{program}: {hidden(' '.join(text.split()))}\n")
@@ -185,9 +195,7 @@ def _told(program: str, run: Callable[[], int]) -> int:
     except KeyboardInterrupt:
         sys.stderr.write(f"{program}: stopped\n")
         return STOPPED
-    except BrokenPipeError:  # as of `adk-nb ... | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
+    return code
 
 
 def _run(args: Namespace) -> int:

@@ -59,7 +59,10 @@ def _addressed(args: Namespace, loaded: Loaded) -> tuple[str, str]:
     if text == "-":
         if sys.stdin.isatty():
             raise InputError(f'there is no text; type: adk-nb run {args.source} {name} "your text"')
-        text = sys.stdin.read()
+        try:
+            text = sys.stdin.read()
+        except UnicodeDecodeError as error:
+            raise InputError(f"what is piped in is no text in {error.encoding}: {error.reason}") from error
     if not text.strip():
         raise InputError("the text is empty")
     return name, text.strip()

@@ -52,11 +52,12 @@ def adk_nb(
 ) -> Iterator[Callable[..., Ran]]:
     """Run a command line in this process, each in a shell of its own."""
 
-    def run(*arguments: str, typed: str = "") -> Ran:
+    def run(*arguments: str, typed: str | bytes = "") -> Ran:
         InteractiveShell.clear_instance()
         capsys.readouterr()
         folder, path, modules = os.getcwd(), [*sys.path], {*sys.modules}
-        monkeypatch.setattr(sys, "stdin", io.StringIO(typed))
+        piped = io.StringIO(typed) if isinstance(typed, str) else io.TextIOWrapper(io.BytesIO(typed), "utf-8")
+        monkeypatch.setattr(sys, "stdin", piped)
         try:
             code = main(arguments)
         except SystemExit as error:

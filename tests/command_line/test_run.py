@@ -1,6 +1,8 @@
 """`adk-nb run`: one message to an agent of a notebook, a file or a folder, and how it ends."""
 
 import json
+import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,6 +96,8 @@ def test_a_text_is_taken_from_a_pipe(adk_nb: Cli, notebook: Write):
     shop = notebook(LOAD, PAY, CLERK)
     assert adk_nb("run", shop, typed='Pay 7 euros to "Bo"\n').out == "Paid 7 euros to Bo.\n"
     assert adk_nb("run", shop, "clerk", typed="").code == 2
+    ran = adk_nb("run", shop, "clerk", "-q", typed=b"caf\xe9")
+    assert ran.code == 2 and "what is piped in is no text in utf-8" in ran.err and ran.err.count("\n") == 1
 
 
 def test_a_python_file_and_the_folder_of_an_agent_are_sources_too(adk_nb: Cli, tmp_path: Path):
@@ -224,6 +228,25 @@ def test_a_key_that_the_env_file_of_a_folder_brings_is_hidden_too(adk_nb: Cli, t
     (tmp_path / "keyed_shop" / "agent.py").write_text("import os\nraise ValueError(os.environ['SHOP_API_KEY'])\n")
     ran = adk_nb("show", "keyed_shop")
     assert ran.code == 2 and ran.err == "adk-nb: agent.py, line 2: ValueError: [secret]\n"
+
+
+def test_code_that_ends_the_program_is_an_error(adk_nb: Cli, tmp_path: Path):
+    (tmp_path / "ending.py").write_text("import sys\nsys.exit(0)\n")
+    ran = adk_nb("show", "ending.py")
+    assert ran.code == 2 and ran.err == "adk-nb: ending.py, line 2: SystemExit: 0\n"
+
+
+@pytest.mark.parametrize(("buffering", "code"), [(1, 141), (8192, 0)])
+def test_an_output_that_nobody_reads_to_its_end_is_no_traceback(
+    adk_nb: Cli, notebook: Write, monkeypatch: pytest.MonkeyPatch, buffering: int, code: int
+):
+    shop = notebook(LOAD, PAY, CLERK)
+    read, write = os.pipe()
+    os.close(read)
+    # The end of the file writes what is left.
+    with open(write, "w", buffering, encoding="utf-8") as unread, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", unread)
+        assert adk_nb("show", shop).code == code
 
 
 def test_doctor_and_show_are_for_programs_too(adk_nb: Cli, notebook: Write):
