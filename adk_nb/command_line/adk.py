@@ -87,7 +87,9 @@ def _add_create(command: ArgumentParser) -> None:
 def _add_services(command: ArgumentParser) -> None:
     command.add_argument("--session_service_uri", metavar="URI", help="memory://, sqlite:///FILE or postgresql://...")
     command.add_argument("--default_llm_model", metavar="MODEL")
-    command.add_argument("--log_level", type=str.upper, default="INFO", help="debug, info, warning or error")
+    command.add_argument(
+        "--log_level", type=str.upper, default="INFO", choices=("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+    )
     command.add_argument("-v", "--verbose", action="store_const", const="DEBUG", dest="log_level")
 
 
@@ -279,6 +281,8 @@ def _json_file(name: str) -> dict[str, Any]:
         return _json(Path(name).read_text(encoding="utf-8"), name)
     except OSError as error:
         raise InputError(f"cannot read {name!r}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{name} is no text in UTF-8: {error.reason}") from error
 
 
 def main(arguments: Sequence[str]) -> int:

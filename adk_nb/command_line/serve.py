@@ -3,10 +3,11 @@
 import json
 import os
 import signal
+import ssl
 import sys
 from argparse import Namespace
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -21,6 +22,7 @@ from adk_nb.lazy import require
 from adk_nb.models.default_model import MODEL_VARIABLE
 from adk_nb.models.http_address import is_loopback
 from adk_nb.notebook.cells.session_store import open_service
+from adk_nb.redaction import hidden
 from adk_nb.runners import Runner
 from adk_nb.serving.extra import check_extra
 from adk_nb.sessions.base_session_service import BaseSessionService
@@ -50,10 +52,7 @@ def serve(args: Namespace, loaded: Loaded) -> int:
             f"{args.workers} workers need sessions in a file or a database that they share; add --sessions "
             "sqlite:///sessions.db or --sessions postgresql://..."
         )
-    server = require("adk_nb.serving.server", package=_EXTRA)
-    listening = server.bound_socket(args.port, args.host)
-    port = listening.getsockname()[1]
-    listening.close()  # uvicorn opens it again, for each worker
+    port = _free_port(args)
     scheme = "https" if args.tls_cert or args.behind_proxy else "http"
     url = f"{scheme}://{args.name}" if args.name else f"{scheme}://{args.host}:{port}"
     plan = {
@@ -69,24 +68,35 @@ def serve(args: Namespace, loaded: Loaded) -> int:
     _loaded = loaded if args.workers == 1 else None
     operation = require("adk_nb.serving.operation", package=_EXTRA)
     as_json = args.log_format == "json" or (args.log_format is None and not sys.stderr.isatty())
-    signal.signal(signal.SIGTERM, _end)
     sys.stderr.write(_greeting(name, url, address, args.workers, token if is_new else ""))
+    return _until_the_end(
+        f"{__name__}:new_app",
+        factory=True,
+        host=args.host,
+        port=port,
+        workers=args.workers,
+        log_config=operation.log_settings(as_json=as_json, level=args.log_level),
+        ssl_certfile=args.tls_cert,
+        ssl_keyfile=args.tls_key,
+        proxy_headers=bool(args.behind_proxy),
+        forwarded_allow_ips=args.behind_proxy or None,
+        timeout_graceful_shutdown=args.grace,
+        timeout_worker_healthcheck=_SILENT_SECONDS,
+    )
+
+
+def _free_port(args: Namespace) -> int:
+    """The port that is named, or a free one; uvicorn opens it again, for each worker. Raises as `bound_socket`."""
+    with require("adk_nb.serving.server", package=_EXTRA).bound_socket(args.port, args.host) as listening:
+        return listening.getsockname()[1]
+
+
+def _until_the_end(app: Any, **settings: Any) -> int:
+    """Serve an app until the process is told to stop; returns the exit code."""
+    limits = require("adk_nb.serving.server", package=_EXTRA).LIMITS
+    signal.signal(signal.SIGTERM, _end)
     try:
-        require("uvicorn", package=_EXTRA).run(
-            f"{__name__}:new_app",
-            factory=True,
-            host=args.host,
-            port=port,
-            workers=args.workers,
-            log_config=operation.log_settings(as_json=as_json, level=args.log_level),
-            ssl_certfile=args.tls_cert,
-            ssl_keyfile=args.tls_key,
-            proxy_headers=bool(args.behind_proxy),
-            forwarded_allow_ips=args.behind_proxy or None,
-            timeout_graceful_shutdown=args.grace,
-            timeout_worker_healthcheck=_SILENT_SECONDS,
-            **server.LIMITS,
-        )
+        require("uvicorn", package=_EXTRA).run(app, **settings, **limits)
     except SystemExit as error:  # uvicorn has logged why
         return FAILED if error.code else DONE
     return DONE
@@ -101,10 +111,9 @@ def serve_folder(args: Namespace) -> int:
     if args.default_llm_model:
         os.environ[MODEL_VARIABLE] = args.default_llm_model
     agents, problems = agents_below(folder)
-    modules = [require(f"adk_nb.serving.{name}", package=_EXTRA) for name in ("app", "many", "operation", "server")]
-    app, many, operation, server = modules
-    server.bound_socket(args.port, args.host).close()
-    url, given = f"http://{args.host}:{args.port}", os.environ.get(TOKEN, "").strip()
+    app, many, operation = (require(f"adk_nb.serving.{name}", package=_EXTRA) for name in ("app", "many", "operation"))
+    port = _free_port(args)
+    url, given = f"http://{args.host}:{port}", os.environ.get(TOKEN, "").strip()
     token = given or app.new_token()
     sessions = _sessions_at(args.session_service_uri)
     runners = {
@@ -122,17 +131,13 @@ def serve_folder(args: Namespace) -> int:
     if os.environ.get(IN_A_CELL) == UNWATCHED:
         sys.stderr.write("it is not kept running, as nobody is there to stop this cell\n")
         return DONE
-    signal.signal(signal.SIGTERM, _end)
-    with _handed_over(given, token, page) as line, suppress(SystemExit):
+    with _handed_over(given, token, page) as line:
         sys.stderr.write(f"{line}\n")
         served = operation.Operated(
             many.app_of_many(apps, token), operation.sessions_answer(next(iter(runners.values())))
         )
         log = operation.log_settings(as_json=False, level=args.log_level)
-        require("uvicorn", package=_EXTRA).run(
-            served, host=args.host, port=args.port, log_config=log, timeout_graceful_shutdown=_GRACE, **server.LIMITS
-        )
-    return DONE
+        return _until_the_end(served, host=args.host, port=port, log_config=log, timeout_graceful_shutdown=_GRACE)
 
 
 def _end(*signal: object) -> NoReturn:
@@ -200,6 +205,12 @@ def _token(args: Namespace) -> tuple[str, bool]:
     for file in filter(None, (args.tls_cert, args.tls_key)):
         if not Path(file).is_file():
             raise InputError(f"there is no file {file!r}")
+    if args.tls_cert:
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(args.tls_cert, args.tls_key, lambda: "")
+        except ssl.SSLError as error:
+            problem = f"--tls-cert and --tls-key cannot be used: {error.reason or error}; name PEM files that belong "
+            raise InputError(f"{problem}together, and a key without a password") from error
     if not is_loopback(f"//{args.host}"):
         if not (args.tls_cert or args.behind_proxy):
             raise InputError(
@@ -227,7 +238,7 @@ def _greeting(name: str, url: str, address: str, workers: int, token: str) -> st
     lines = [
         f"{name} is served at {url}, until Ctrl-C; callers send the header Authorization: Bearer TOKEN",
         f"token: {token}" if token else f"the token is that of {TOKEN}",
-        f"sessions are kept in {address}" if address else "sessions are lost at the end; --sessions keeps them",
+        f"sessions are kept in {hidden(address)}" if address else "sessions are lost at the end; --sessions keeps them",
         "who has the token may also approve calls",
         *([f"{workers} processes"] if workers > 1 else []),
     ]

@@ -63,6 +63,9 @@ def bound_socket(port: int | None, host: str = HOST) -> socket.socket:
                     free = probe.getsockname()[1]
                     reason = f"port {candidate} is taken; name another, as --port {free}, or leave --port out"
             raise InputError(reason) from error
+        except OverflowError as error:
+            server.close()
+            raise InputError(f"{candidate} is no port; use a number from 0 to 65535") from error
         else:
             server.setblocking(False)
             return server

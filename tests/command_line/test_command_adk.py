@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import uvicorn
 
 from tests.command_line.conftest import Ran, free_port
 from tests.support.polling import eventually
@@ -119,6 +120,7 @@ def test_eval_prints_google_adks_summary_and_fails_by_it(adk_nb: Cli, folder: Pa
 
 
 def test_what_is_wrong_is_a_line(adk_nb: Cli, folder: Path):
+    Path("wide.json").write_bytes("{}".encode("utf-16"))
     for arguments, problem in {
         ("run", "none", "hi"): "there is no file 'none'",
         ("run", "shop", "hi", "--state", "[1]"): "--state must be a JSON object",
@@ -127,6 +129,10 @@ def test_what_is_wrong_is_a_line(adk_nb: Cli, folder: Path):
         ("web", "none"): "there is no folder",
         ("web", "--host", "0.0.0.0"): "can be reached from other machines",
         ("frob",): "invalid choice",
+        ("create", "x" * 300): "File name too long",
+        ("run", "shop", "hi", "--replay", "wide.json"): "wide.json is no text in UTF-8",
+        ("web", "--port", "99999"): "99999 is no port",
+        ("web", "--log_level", "frob"): "invalid choice: 'FROB'",
     }.items():
         ran = adk_nb("adk", *arguments)
         assert (ran.code, ran.out) == (2, ""), arguments
@@ -140,6 +146,14 @@ def test_in_a_notebook_that_nobody_watches_web_tells_what_it_would_serve_and_end
     port = str(free_port())
     ran = adk_nb("adk", "web", "--port", port, "--url_prefix", "/proxy", "--log_level", "DEBUG")
     assert ran.code == 0 and f"shop: at http://127.0.0.1:{port}" in ran.err and "nobody is there" in ran.err
+
+
+def test_a_server_that_does_not_start_is_a_failure(adk_nb: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    def run(*args: Any, **settings: Any) -> None:
+        raise SystemExit(3)  # as uvicorn ends where it cannot begin
+
+    monkeypatch.setattr(uvicorn, "run", run)
+    assert adk_nb("adk", "web", "--port", str(free_port())).code == 1
 
 
 @contextmanager

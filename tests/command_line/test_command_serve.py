@@ -2,6 +2,7 @@
 
 import json
 import os
+import pty
 import signal
 import socket
 import subprocess
@@ -190,6 +191,7 @@ def test_what_cannot_be_served_safely_or_at_all_is_told_in_a_line(
     adk_nb: Cli, notebook: Write, monkeypatch: pytest.MonkeyPatch
 ):
     shop = notebook(LOAD, PAY, CLERK)
+    Path("junk.pem").write_text("no certificate")
     monkeypatch.delenv("ADK_NB_TOKEN", raising=False)
     assert "set ADK_NB_TOKEN" in adk_nb("serve", shop, "-q").err
     monkeypatch.setenv("ADK_NB_TOKEN", "short")
@@ -205,6 +207,7 @@ def test_what_cannot_be_served_safely_or_at_all_is_told_in_a_line(
             ("clerk", "--host", "0.0.0.0", "--behind-proxy"): "needs --name",
             ("clerk", "--host", "203.0.113.7", "--behind-proxy", "--name", "x.example"): "is no address of this",
             ("clerk", "--workers", "2"): "2 workers need sessions in a file or a database",
+            ("clerk", "--tls-cert", "junk.pem", "--tls-key", "junk.pem"): "--tls-cert and --tls-key cannot be used",
             ("clerk", "--tls-cert", "none.pem"): "--tls-cert and --tls-key go together",
             ("clerk", "--sessions", "postgresql://ada:geheim@127.0.0.1:1/shop"): "could not be read or written",
             ("clrek",): "did you mean 'clerk'?",
@@ -217,3 +220,18 @@ def test_what_cannot_be_served_safely_or_at_all_is_told_in_a_line(
     monkeypatch.delenv("ADK_NB_TOKEN")
     ran = adk_nb("serve", shop, "--host", "0.0.0.0", "--behind-proxy", "--name", "x.example", "-q")
     assert ran.code == 2 and "needs a token; set ADK_NB_TOKEN" in ran.err
+
+
+@pytest.mark.slow
+def test_the_password_of_the_database_is_not_shown_on_a_terminal(shop: Path, postgres: Postgres):
+    address = postgres.url().replace("tester@", "tester:geheim-of-the-shop-42@")
+    screen, terminal = pty.openpty()
+    command = [sys.executable, "-m", "adk_nb", "serve", str(shop), "clerk", "--sessions", address]
+    with subprocess.Popen(command, stderr=terminal, env={**os.environ, "ADK_NB_TOKEN": TOKEN}) as process:
+        os.close(terminal)
+        shown = b""
+        while b"may also approve calls" not in shown and (part := os.read(screen, 4096)):
+            shown += part
+        process.kill()
+    os.close(screen)
+    assert b"sessions are kept in postgresql" in shown and b"geheim" not in shown
