@@ -201,6 +201,16 @@ def test_a_hundred_megabytes_of_output_are_bounded_for_both(shell: Shell):
     assert "[more than 200,000 characters: the rest is not shown]" in shell.printed
 
 
+@each("before", [1_990, 11_990, 19_990])
+def test_of_long_output_the_end_is_told_and_no_half_of_a_secret(shell: Shell, before: int):
+    redaction.remember("correct-horse-battery")
+
+    printed = ran(shell, f"print('x' * {before} + 'correct-horse-battery' + 'y' * 480)")["printed"]
+
+    assert "correct" not in printed and "battery" not in printed
+    assert printed.endswith("y" * 480 + "\n")
+
+
 def test_a_hundred_figures_are_four_pictures_and_a_count(shell: Shell):
     shell.cell("import matplotlib; matplotlib.use('agg')\nimport matplotlib.pyplot as plt")
     shell.cell("import warnings; warnings.simplefilter('ignore')")

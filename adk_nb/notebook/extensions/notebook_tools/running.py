@@ -18,14 +18,22 @@ from typing import Any, cast
 
 from adk_nb import locations, types
 from adk_nb.notebook.extensions.notebook_tools.look import described, shape_of
-from adk_nb.notebook.extensions.notebook_tools.values import Json, cut, fitted, length_of, library_of, type_name
+from adk_nb.notebook.extensions.notebook_tools.values import (
+    Json,
+    cut,
+    fitted,
+    length_of,
+    library_of,
+    type_name,
+    without_secrets,
+)
 from adk_nb.notebook.variables import user_variables
 from adk_nb.tools.media import MAX_MEDIA_BYTES, close_inline_figure, media_in
 from adk_nb.tools.tool_result import Told
 
 _HEAD = 20_000
 """Characters of the output that are kept from its beginning."""
-_TAIL = 1_000
+_TAIL = 5_000
 """Characters that are kept from its end."""
 _SHOWN = 200_000
 """Characters of the output that go to the cell, too."""
@@ -115,10 +123,15 @@ class _Printed(io.TextIOBase):
     @property
     def told(self) -> str:
         """What the model is told of it."""
-        head, tail = cut("".join(self._head), _TOLD), cut("".join(self._tail), _TAIL)
-        if self.count <= _TOLD:
-            return head
-        tail = (tail or cut("".join(self._head)[_TOLD:], _HEAD))[-_LAST:]
+        head, tail = "".join(self._head), "".join(self._tail)
+        # Hidden before it is cut, and as one text where nothing is missing: of a secret in two no half is found.
+        if self.count <= _HEAD + _TAIL:
+            head = tail = without_secrets(head + tail)
+            if len(head) <= _TOLD + _LAST:
+                return head
+        else:
+            head, tail = without_secrets(head), without_secrets(tail)
+        head, tail = head[:_TOLD], tail[-_LAST:]
         return f"{head}\n[{max(0, self.count - len(head) - len(tail)):,} characters left out]\n{tail}"
 
 

@@ -89,9 +89,14 @@ def length_of(value: object) -> int | None:
     return None
 
 
+def without_secrets(text: str) -> str:
+    """`text` without known secrets and without what looks like one, and in characters that have a UTF-8 form."""
+    return hidden(text).encode("utf-8", "replace").decode()
+
+
 def cut(text: str, most: int) -> str:
     """`text` in at most `most` characters, without known secrets and without what looks like one."""
-    whole = hidden(text[:_SEARCHED]).encode("utf-8", "replace").decode()
+    whole = without_secrets(text[:_SEARCHED])
     return whole if len(whole) <= most and len(text) <= _SEARCHED else f"{whole[: most - 1]}…"
 
 
