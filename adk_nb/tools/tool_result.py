@@ -169,12 +169,17 @@ def preview(value: Any) -> Piece | None:
 def _table(frame: Any) -> Piece:
     head = frame.iloc[:MAX_ROWS, :MAX_COLUMNS]
     columns, rows = columns_and_rows(head)
+    return table_piece(columns, rows, row_count=len(frame), column_count=len(frame.columns))
+
+
+def table_piece(columns: Iterable[Any], rows: Iterable[Iterable[Any]], *, row_count: int, column_count: int) -> Piece:
+    """A table to show: the names and cells of its beginning as text, and its real size."""
     return {
         "kind": "table",
         "columns": [_cell(value) for value in columns],
         "rows": [[_cell(value) for value in row] for row in rows],
-        "row_count": len(frame),
-        "column_count": len(frame.columns),
+        "row_count": row_count,
+        "column_count": column_count,
     }
 
 
@@ -406,18 +411,18 @@ _CONVERSIONS: list[tuple[Any, Callable[[Any], Any]]] = [
 
 
 class Told:
-    """A result of which the user sees more than the model: beside what the model is told, the preview of a value."""
+    """A result of which the user sees something beside what the model is told."""
 
-    def __init__(self, told: Any, shown: Any) -> None:
+    def __init__(self, told: Any, shown: Piece | None) -> None:
         self.told = told
         self.shown = shown
-        """A value with a `preview`. None: nothing more."""
+        """None: nothing more."""
 
 
 def _convert(value: Any, conversion: _Conversion) -> Any:
     if type(value) is Told:
-        if piece := preview(value.shown):
-            conversion.previews.append(piece)
+        if value.shown:
+            conversion.previews.append(value.shown)
         return _to_plain(value.told, conversion)
     close_inline_figure(value)  # before rendering it: the notebook may render and close open figures at any moment
     if media := media_in(value):

@@ -210,6 +210,32 @@ def test_no_code_of_a_class_of_the_notebook_runs(shell: Shell):
     assert shell.names["touched"] == []
 
 
+LOUD = """
+class Loud:
+    def __repr__(self):
+        touched.append(1)
+        return 'loud'
+touched, one = [], Loud()
+"""
+
+
+@each(
+    "made",
+    [
+        "import pandas as pd\nframe = pd.DataFrame({'x': [one], 'password': ['hunter']})",
+        "import polars as pl\nframe = pl.DataFrame({'x': pl.Series([one], dtype=pl.Object), 'password': ['hunter']})",
+    ],
+)
+def test_a_frame_is_shown_to_the_owner_without_code_of_its_values_and_without_keys(shell: Shell, made: str):
+    shell.cell(f"{LOUD}\n{made}\ntouched.clear()")
+
+    looked(shell, "frame")
+
+    shown = str(shell.names["_run"]._repr_mimebundle_()["text/html"])
+    assert "&lt;Loud&gt;" in shown and "hunter" not in shown
+    assert shell.names["touched"] == []
+
+
 def test_a_name_that_is_not_there_or_that_of_a_key_is_refused_by_name(shell: Shell):
     shell.cell("sales = [1]\npassword = 'x'")
 

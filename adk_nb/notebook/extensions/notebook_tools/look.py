@@ -24,6 +24,7 @@ from adk_nb.notebook.extensions.notebook_tools.values import (
 from adk_nb.notebook.variables import user_variables
 from adk_nb.redaction import REDACTED, is_secret_name
 from adk_nb.tools.media import media_in
+from adk_nb.tools.tool_result import MAX_COLUMNS, Piece, table_piece
 
 _HEAD = 5
 """Rows of a frame."""
@@ -93,6 +94,20 @@ def _other(value: object) -> Json:
         facts = {} if length is None else {"length": length}
         return {**facts, "note": "its content is not read, as that would run code of its class"}
     return {"value": shown}
+
+
+def first_rows(facts: Json) -> Piece | None:
+    """The rows that a model is told of a frame, as a table for the user: no more, as to show the frame itself would run
+    code of its values. None: it is no frame, or has no rows.
+    """
+    rows, index = facts.get("first_rows"), facts.get("index_first")
+    if not rows or not isinstance(rows, list):
+        return None
+    table = [[*row.values()][:MAX_COLUMNS] for row in cast(list[Json], rows)]
+    columns = [*cast(list[Json], rows)[0]][:MAX_COLUMNS]
+    if isinstance(index, list) and len(labels := cast(list[Any], index)) == len(table):
+        columns, table = ["index", *columns], [[label, *row] for label, row in zip(labels, table, strict=True)]
+    return table_piece(columns, table, row_count=facts["rows"], column_count=facts["column_count"])
 
 
 def shape_of(value: Any) -> Any:

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, cast
 
 from adk_nb import locations, types
-from adk_nb.notebook.extensions.notebook_tools.look import described, shape_of
+from adk_nb.notebook.extensions.notebook_tools.look import described, first_rows, shape_of
 from adk_nb.notebook.extensions.notebook_tools.values import (
     Json,
     cut,
@@ -198,7 +198,7 @@ def run(shell: Any, code: str) -> Any:
             close_inline_figure(value)
         is_short_text = type(value) is str and len(value) <= _LAST
         outcome["value"] = facts["beginning"] if is_short_text else facts.get("value", facts)
-        shown = value if library_of(value)[0] in ("pandas", "polars") else None
+        shown = first_rows(facts)
     if error is not None:
         outcome |= _told_error(error, filename)
     outcome |= _changes(before, names, tree if last is None else ast.parse(code))

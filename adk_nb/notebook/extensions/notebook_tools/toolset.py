@@ -76,9 +76,8 @@ class NotebookToolset(BaseToolset):
         Args:
             name: The name of the variable.
         """
-        variables = _variables()
-        told, value = look.look(variables, name), variables.get(name.strip())
-        return Told(told, value if values.library_of(value)[0] in ("pandas", "polars") else None)
+        told = look.look(_variables(), name)
+        return Told(told, look.first_rows(told))
 
     async def _read_cells(self, tool_context: ToolContext, wanted: str = "") -> dict[str, Any]:
         """Read cells of the notebook: source, short output, error.
