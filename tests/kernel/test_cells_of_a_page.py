@@ -155,3 +155,21 @@ def test_a_change_is_made_after_the_agent_was_defined_anew(kernel: Kernel):
     kernel.until(lambda: pages.requests[-1]["ask"] == "change", "the change")
     change = pages.requests[-1]
     assert (change["cell"], change["was"], change["source"]) == ("cell1", "rows = []", "rows = [1]")
+
+
+def test_two_sessions_whose_models_give_their_calls_the_same_id_change_the_cells_that_were_accepted(kernel: Kernel):
+    kernel.run(START)
+    kernel.run("def same(**args): return types.Part(function_call=dict(id='call_1', name='change_cell', args=args))")
+    kernel.run(
+        "agent = helper(call('read_cells'), same(number=1, source='a = 2'), "
+        "call('read_cells'), same(number=2, source='b = 2'), 'Changed.')"
+    )
+    pages = Pages(kernel, cell(1, "a = 1"), cell(2, "b = 1"))
+    pages.answers["change"] = {"cell": cell(1, "a = 2")}
+    kernel.run("first = Chat(agent, session='first').ask('Change a.')")
+    kernel.run("Chat(agent, session='second').ask('Change b.')")
+
+    kernel.run("first.approve()")
+
+    change = pages.requests[-1]
+    assert (change["ask"], change["cell"], change["source"]) == ("change", "cell1", "a = 2")

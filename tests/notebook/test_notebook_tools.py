@@ -274,6 +274,7 @@ def test_a_secret_in_a_cell_is_hidden(shell: Shell):
     [cell] = Asked(shell, "read_cells", wanted="word").result["cells"]
 
     assert cell["source"] == "word = '[secret]'"
+    assert Asked(shell, "read_cells", wanted="correct-h").result["cells"] == [], "a guess is not confirmed"
 
 
 def test_a_new_cell_and_a_change_are_shown_where_no_page_takes_them(shell: Shell):

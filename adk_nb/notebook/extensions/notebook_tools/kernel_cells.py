@@ -12,6 +12,7 @@ from adk_nb.errors import InputError
 from adk_nb.notebook.extensions.notebook_tools.values import MOST_ROWS, Json, cut, fitted, plain
 from adk_nb.notebook.magics.output import Output
 from adk_nb.notebook.view.document import Code, Span, Text
+from adk_nb.redaction import hidden
 
 _SOURCE = 1_500
 """Characters of the source of a cell."""
@@ -34,7 +35,9 @@ class KernelCells:
             numbers = [number for number in numbers_in(wanted) if number in sources]
         else:
             words = wanted.lower().split()
-            numbers = [n for n, source in sources.items() if all(word in source.lower() for word in words)]
+            # What is hidden is not found either.
+            texts = {number: hidden(source).lower() for number, source in sources.items()}
+            numbers = [number for number, text in texts.items() if all(word in text for word in words)]
         if not numbers:
             last = max(sources, default=0)
             return {"cells": [], "note": f"none of the cells that ran has that; the last one is {last}"}
@@ -69,7 +72,7 @@ class KernelCells:
 
 
 def numbers_in(text: str) -> list[int]:
-    """`2-4, 8` as numbers, in order, at most a thousand."""
+    """`2-4, 8` as numbers, in order; of each range at most a thousand."""
     numbers: dict[int, None] = {}
     for part in text.split(","):
         first, _, last = part.partition("-")

@@ -12,6 +12,7 @@ from adk_nb.notebook.extensions.notebook_tools.pages import CellError, NoPageErr
 from adk_nb.notebook.extensions.notebook_tools.values import MOST_CHARACTERS, Json, cut, weight
 from adk_nb.redaction import hidden
 from adk_nb.runtime.context import ToolContext
+from adk_nb.sessions.session import Session
 from adk_nb.tools.base_tool import BaseTool
 
 _LINE = 80
@@ -20,6 +21,9 @@ _OUTPUT = 1_000
 """Characters of an output, and of an error."""
 _KEPT = 600
 """Characters of a result beside its cells."""
+_SESSIONS = 100
+"""Sessions whose cells are known at a time."""
+SessionKey = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -69,10 +73,15 @@ class PageCells:
     def __init__(self, pages: Pages) -> None:
         self._pages = pages
         self._kernel = KernelCells()
-        self._sessions: dict[str, _Session] = {}
+        self._sessions: dict[SessionKey, _Session] = {}
+        """The one used last comes last."""
 
     def _session(self, context: ToolContext) -> _Session:
-        return self._sessions.setdefault(context.session.id, _Session())
+        key = _key_of(context.session)
+        self._sessions[key] = known = self._sessions.pop(key, None) or _Session()
+        if len(self._sessions) > _SESSIONS:  # an agent of one that is left out has to read its cells again
+            del self._sessions[next(iter(self._sessions))]
+        return known
 
     async def read(self, wanted: str, context: ToolContext) -> Json:
         """Cells by number, or those that have all the words; empty: all, one line each if they are too much."""
@@ -189,8 +198,8 @@ class ChangeCellTool(BaseTool):
         # A second attempt finds the text changed, and changes nothing.
         self.effect = "idempotent"
         self._cells = cells
-        self._planned: dict[str, Change | Json | None] = {}
-        """Id of a call -> what is to be done; None: there is no page."""
+        self._planned: dict[tuple[SessionKey, str], Change | Json | None] = {}
+        """Session, and id of a call in it -> what is to be done; None: there is no page."""
 
     def _get_declaration(self) -> types.FunctionDeclaration:
         number = {"type": "integer", "description": "The number of the cell, as read_cells gives it."}
@@ -210,7 +219,7 @@ class ChangeCellTool(BaseTool):
     async def confirmation(self, args: dict[str, Any], tool_context: ToolContext) -> ToolConfirmation | None:
         """Show the difference. None: there is nothing to change."""
         planned = await self._plan(args, tool_context)
-        self._planned[tool_context.function_call_id or ""] = planned
+        self._planned[_key_of(tool_context.session), tool_context.function_call_id or ""] = planned
         return planned.confirmation if isinstance(planned, Change) else None
 
     async def _plan(self, args: dict[str, Any], context: ToolContext) -> Change | Json | None:
@@ -225,7 +234,7 @@ class ChangeCellTool(BaseTool):
             return {"error": str(error)}
 
     async def run_async(self, *, args: dict[str, Any], tool_context: ToolContext) -> Any:
-        call = tool_context.function_call_id or ""
+        call = _key_of(tool_context.session), tool_context.function_call_id or ""
         if call not in self._planned:  # asked for in an earlier process, whose page had other cells
             return {"error": "the kernel was restarted after the question; read the cell, and propose the change again"}
         planned = self._planned.pop(call)
@@ -234,6 +243,11 @@ class ChangeCellTool(BaseTool):
         return (
             await self._cells.change(planned, args["source"], tool_context) if isinstance(planned, Change) else planned
         )
+
+
+def _key_of(session: Session) -> SessionKey:
+    """Its id alone says little: clients of a server choose theirs, and models the ids of their calls."""
+    return session.app_name, session.user_id, session.id
 
 
 def _label(number: int, cell: PageCell) -> str:
@@ -269,4 +283,5 @@ def _lines(cells: list[PageCell]) -> list[str]:
 
 
 def _searched(cell: PageCell) -> str:
-    return f"In[{cell.count}] {cell.kind} {cell.source} {cell.output} {cell.error}".lower()
+    # What is hidden is not found either: else a secret could be guessed, letter by letter.
+    return hidden(f"In[{cell.count}] {cell.kind} {cell.source} {cell.output} {cell.error}").lower()
