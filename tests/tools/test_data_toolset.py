@@ -1,5 +1,6 @@
 """Frames, files and databases as tools: what a model asks in SQL, and all that it may not."""
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -379,6 +380,24 @@ ALLOWED = [
     ("select first(city) over (order by price desc) from sales limit 1", [["Oslo"]]),
     ("select 'read_text(''/etc/passwd'')'", [["read_text('/etc/passwd')"]]),
 ]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs Linux")
+def test_a_reader_of_frames_gets_no_password_of_postgresql(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("PGPASSWORD", "only-for-postgresql-42")
+    toolset = DataToolset({"sales": pd.DataFrame(CITIES)})
+    described(toolset)
+
+    readers: list[bytes] = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((process / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == os.getpid() and b"data_tool.reader" in (process / "cmdline").read_bytes():
+                readers.append((process / "environ").read_bytes())
+
+    assert readers
+    assert not [variables for variables in readers if b"only-for-postgresql" in variables]
+    sync.run(toolset.close())
 
 
 def test_what_a_select_can_say_is_answered(sales: DataToolset):

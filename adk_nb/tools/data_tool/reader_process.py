@@ -18,7 +18,7 @@ _START_SECONDS = 120.0
 _VARIABLES = (
     "HOME", "LANG", "LC_ALL", "PATH", "SYSTEMROOT", "TEMP", "TMP", "TMPDIR", "TZ", "USERPROFILE", "VIRTUAL_ENV",
 )  # fmt: skip
-"""The variables that a reader gets, beside libpq's: no keys."""
+"""The variables that a reader gets, and that of PostgreSQL beside libpq's: no keys."""
 
 
 class ReaderProcess:
@@ -38,7 +38,8 @@ class ReaderProcess:
         # Packages are found where this process finds them, and this one before all.
         package = str(Path(__file__).parents[3])
         paths = os.pathsep.join(dict.fromkeys([package, *(entry for entry in sys.path if entry)]))
-        kept = {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith("PG")}
+        prefix = ("PG",) if settings["kind"] == "postgresql" else ()
+        kept = {name: value for name, value in os.environ.items() if name in _VARIABLES or name.startswith(prefix)}
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "adk_nb.tools.data_tool.reader"],
             stdin=subprocess.PIPE,
