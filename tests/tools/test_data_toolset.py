@@ -226,12 +226,13 @@ def test_secrets_in_values_reach_neither_the_model_nor_the_session_also_where_th
     secret = "correct-horse-battery-42"
     remember(secret)
     frame = pd.DataFrame({"note": [f"key {secret}", "y" * 190 + secret], "password": ["hunter2!", "hunter3!"]})
+    frame["card_password"] = [471147, 471148]
     toolset = DataToolset({"t": frame})
 
     [*events] = events_of(toolset, call("query", sql="from t"), call("describe"))
 
     told = str([event.model_dump() for event in events])
-    for part in (secret, secret[:10], "hunter2", "hunter3"):
+    for part in (secret, secret[:10], "hunter2", "hunter3", "47114"):
         assert part not in told
     assert "[secret]" in told
     sync.run(toolset.close())

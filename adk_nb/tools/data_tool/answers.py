@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 from adk_nb.errors import closest
-from adk_nb.redaction import redacted, remember_environment
+from adk_nb.redaction import REDACTED, redacted, remember_environment
 
 MAX_CHARS = 4_000
 """Characters of JSON that a model gets of one answer."""
@@ -109,6 +109,8 @@ def shown_table(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[Any]],
 
 def cell(value: Any, column: str) -> Any:
     """A value as JSON, without secrets, and no longer than a model needs."""
+    if value is not None and redacted("x", column) == REDACTED:  # whatever its type
+        return REDACTED
     if value is None or isinstance(value, bool | int):
         return value if not isinstance(value, int) or abs(value) < 2**63 else str(value)
     if isinstance(value, float):

@@ -152,7 +152,7 @@ def _pandas_columns(value: Any) -> tuple[Any, int]:
     if not hasattr(value, "columns"):
         return value.to_frame(key_text("value" if value.name is None else value.name)), 1
     names = [key_text(name) for name in value.columns[:_COLUMNS]]
-    names = [name if names.count(name) == 1 else f"{name} ({n})" for n, name in enumerate(names, 1)]
+    names = [name if names.count(name) == 1 else f"{n}.{name}" for n, name in enumerate(names, 1)]
     return value.iloc[:, :_COLUMNS].set_axis(names, axis=1), len(value.columns)
 
 
@@ -164,8 +164,9 @@ def _index(value: Any) -> Json:
     if library_of(value)[0] != "pandas" or type(value.index).__name__ == "RangeIndex":
         return {}
     names = [key_text(name) for name in value.index.names if name is not None]
+    is_secret = any(map(is_secret_name, names))
     kind = f"{type(value.index).__name__} {', '.join(names)}".strip()
-    return {"index": kind, "index_first": plain([*value.index[:_HEAD]])}
+    return {"index": kind, "index_first": REDACTED if is_secret else plain([*value.index[:_HEAD]])}
 
 
 def _numbers(series: Any) -> Any:
