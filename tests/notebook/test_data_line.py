@@ -91,6 +91,12 @@ def test_several_sources_are_tables_of_their_own_names_and_edits_and_new_files_a
     assert [answer["rows"] for answer in (*before, *after)] == [[[7.5, 7.5]], [[106.0, 7]]]
 
 
+def test_a_variable_with_the_name_of_a_suffix_is_a_variable(shell: Shell, work: Path):
+    shell.names["csv"] = shell.names["df"]
+
+    assert str(shell.cell("%tool sales --data csv")).splitlines()[1] == "table sales: 3 rows, columns city, price"
+
+
 def test_a_variable_that_is_gone_is_told_with_what_to_do(shell: Shell, work: Path):
     shell.cell("%tool sales --data df")
     shell.cell("del df\nother = 3")
@@ -140,12 +146,15 @@ WRONG = [
     ("%tool x --sql sqlite:///shp.db", "there is no file shp.db; did you mean shop.db?"),
     ("%tool x --sql mysql://a/b", "write sqlite:///shop.db or postgresql://reader@host/database"),
     ("%tool x --sql postgresql://me:hunter2hunter2@127.0.0.1:9/x", "start the server, or mend the address"),
+    ("%tool --sql url", "give the toolset a name, as %tool shop --sql url"),
+    ("%tool --sql postgresql://me:hunter2hunter2@127.0.0.1:9/2026", "give the toolset a name"),
+    ("%%tool x --sql url\ny", "write %tool --sql url"),
     ('%tool x --data df --confirm "slq == 1"', "there is no 'slq'; did you mean sql?"),
 ]
 
 
 def test_what_is_wrong_with_the_line_is_said_with_what_to_write(shell: Shell, work: Path):
-    shell.names["pd"] = pd
+    shell.names["pd"], shell.names["url"] = pd, "postgresql://me:hunter2hunter2@127.0.0.1:9/2026"
     for line, said in WRONG:
         printed = shell.fails(line)
         assert said.format(work=work) in printed, printed

@@ -381,10 +381,10 @@ class SqlToolset(_ReadingToolset):
         engine = scheme.partition("+")[0]
         self._kind: Literal["sqlite", "postgresql"] = "sqlite" if engine == "sqlite" else "postgresql"
         if self._kind == "sqlite" and not (rest.startswith("/") and rest[1:]):
-            raise ConfigurationError(f"{redacted(url)!r:.80} names no file; write sqlite:///shop.db")
+            raise ConfigurationError(f"{hidden(url)!r:.80} names no file; write sqlite:///shop.db")
         if engine not in ("sqlite", "postgresql", "postgres"):
             raise ConfigurationError(
-                f"{redacted(url)!r:.80} is no URL of a database that can be read; write sqlite:///shop.db or "
+                f"{hidden(url)!r:.80} is no URL of a database that can be read; write sqlite:///shop.db or "
                 "postgresql://reader@host/database"
             )
         if self._kind == "postgresql":

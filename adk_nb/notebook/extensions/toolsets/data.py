@@ -11,7 +11,7 @@ from adk_nb.notebook.cells.definitions import ToolDefinition, digest
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.output import Host
 from adk_nb.notebook.place import folder_of
-from adk_nb.redaction import redacted
+from adk_nb.redaction import hidden
 from adk_nb.tools.base_toolset import BaseToolset
 from adk_nb.tools.data_tool.frames import SUFFIXES, library_of
 from adk_nb.tools.data_tool.toolset import DataToolset, SqlToolset
@@ -36,7 +36,7 @@ def define(host: Host, args: Any) -> list[str]:
         if other != option and getattr(args, other, None):
             raise InputError(f"{args.mark}: --{option} and --{other} are two toolsets; write a line for each")
     if args.mark == "%%tool":
-        raise InputError(f"{mark} needs a line magic; write {mark[1:]} {redacted(value)}")
+        raise InputError(f"{mark} needs a line magic; write {mark[1:]} {hidden(args.data or args.sql)}")
     if len(args.name) > 1:
         raise InputError(f"{mark} makes one toolset, and there are {len(args.name)} names: {', '.join(args.name)}")
     for function_option in _FUNCTION_OPTIONS:
@@ -86,7 +86,7 @@ def _toolset_name(notebook: Notebook, args: Any, sources: list[str]) -> str:
         raise InputError(f"{args.mark}: {typed!r} is not the name of a variable; write letters, digits and _")
     stem = Path(sources[0].partition("?")[0]).stem if len(sources) == 1 else ""
     name = typed or re.sub(r"\W+", "_", stem).strip("_").lower()
-    option = f"--{'data' if args.data else 'sql'} {redacted(','.join(sources))}"
+    option = f"--data {','.join(sources)}" if args.data else f"--sql {hidden(args.sql)}"  # as it was typed
     example = "sales" if args.data else "shop"
     if not name.isidentifier():
         raise InputError(f"{args.mark}: give the toolset a name, as %tool {example} {option}")
@@ -104,7 +104,7 @@ def _tables(notebook: Notebook, folder: Path, name: str, sources: list[str]) -> 
     """
     tables: dict[str, Any] = {}
     for source in sources:
-        is_file = source.rpartition(".")[2].lower() in SUFFIXES
+        is_file = Path(source).suffix.lower().removeprefix(".") in SUFFIXES
         label = name if len(sources) == 1 else Path(source).stem if is_file else source
         if label.casefold() in map(str.casefold, tables):
             raise InputError(f"there are two tables {label!r}; put one of them into a line of its own")
