@@ -82,6 +82,23 @@ def test_a_click_of_the_owner_in_a_clients_session_opens_nothing(shell: Shell, c
     assert [[*request.tools_dict] for request in model.requests] == [["pay"]] * 3
 
 
+def test_nor_does_it_in_an_agent_that_works_apart_from_its_caller(shell: Shell, call: Callable[[str], Caller]):
+    shell.cell("%%tool --confirm\ndef pay(amount: int) -> str:\n    'Pays.'\n    return 'paid'")
+    shell.names["inner"] = inner = ScriptedLlm("I see nothing.")
+    shell.names["outer"] = ScriptedLlm(model_call("pay", amount=1), model_call("looker", request="Look."), "Done.")
+    shell.cell(
+        "from adk_nb import Agent, NotebookToolset\nfrom adk_nb.tools import AgentTool\n"
+        "looker = Agent(name='looker', model=inner, tools=[NotebookToolset()])\n"
+        "boss = Agent(name='boss', model=outer, tools=[pay, AgentTool(looker)])"
+    )
+    caller = call("%serve boss --share-sessions")
+    caller.run("Pay 1.")
+
+    shell.cell("%confirm -s web --yes")
+
+    assert [[*request.tools_dict] for request in inner.requests] == [[]]
+
+
 def test_with_the_word_of_the_owner_clients_look_and_code_still_asks(shell: Shell, call: Callable[[str], Caller]):
     model = scripted(shell, model_call("list_variables"), code("salary = 0"), "Done.", "I cannot.")
     shell.cell("salary = 4711")

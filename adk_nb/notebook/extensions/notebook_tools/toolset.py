@@ -1,7 +1,7 @@
 """`NotebookToolset`: the variables and cells of this notebook as tools."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from IPython.core.getipython import get_ipython
 
@@ -15,6 +15,7 @@ from adk_nb.notebook.extensions.notebook_tools.page_cells import ChangeCellTool,
 from adk_nb.notebook.extensions.notebook_tools.pages import pages
 from adk_nb.runtime.context import ReadonlyContext, ToolContext
 from adk_nb.runtime.history import SENT_BY, history_of
+from adk_nb.sessions.session import Session
 from adk_nb.tools.base_tool import BaseTool
 from adk_nb.tools.base_toolset import BaseToolset, ToolPredicate
 from adk_nb.tools.function_tool import FunctionTool
@@ -109,15 +110,12 @@ def _is_of_client(context: ReadonlyContext) -> bool:
     session = context.session
     if session.app_name in settings.now.client_apps:
         return False
-    metadata = context.run_config.custom_metadata or {}
-    turns = history_of(session).turns
-    sent = turns[-1].events[0].custom_metadata or {} if turns else {}
-    return bool(
-        metadata.get(SENT_BY)
-        or sent.get(SENT_BY)
-        or _A2A in {*metadata, *sent}
-        or session.app_name.startswith(_CLIENTS)
-    )
+    # An agent tool's own session does not say who sent the message, but that of its caller does.
+    callers: list[Session] = cast(Any, context)._invocation_context.shared.turn.sessions
+    turns = [turns[-1] for each in (session, *callers) if (turns := history_of(each).turns)]
+    said = [context.run_config.custom_metadata or {}, *(turn.events[0].custom_metadata or {} for turn in turns)]
+    is_sent = any(metadata.get(SENT_BY) or _A2A in metadata for metadata in said)
+    return is_sent or session.app_name.startswith(_CLIENTS)
 
 
 def _variables() -> Mapping[str, Any]:
