@@ -2,6 +2,7 @@
 
 import json
 import os
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -105,7 +106,10 @@ def test_a_session_goes_on_in_a_database(adk_nb: Cli, folder: Path):
     kept = ("--session_service_uri", "sqlite:///kept.db", "--session_id", "ada")
     adk_nb("adk", "run", *kept, "shop", ASKED)
     events = adk_nb("run", "shop", "Hello", "--sessions", "sqlite:///kept.db", "--session", "ada", "--json")
-    assert events.code == 0 and events.json["session"] == "ada" and Path("kept.db").exists()
+    assert events.code == 0 and events.json["session"] == "ada"
+    with sqlite3.connect("kept.db") as db:
+        stored = "\n".join(db.iterdump())
+    assert "What is the price" in stored and "Hello" in stored and stored.count('INSERT INTO "sessions"') == 1
 
 
 def test_eval_prints_google_adks_summary_and_fails_by_it(adk_nb: Cli, folder: Path):
