@@ -24,6 +24,7 @@ from adk_nb.agents.base_agent import BaseAgent
 from adk_nb.apps.app import App
 from adk_nb.command_line.definitions import Selection
 from adk_nb.errors import AgentNotFoundError, InputError, UserError, closest
+from adk_nb.lazy import require
 from adk_nb.notebook.cells.notebook import Notebook
 from adk_nb.notebook.magics.config import FILE_PREFIX
 from adk_nb.notebook.magics.extension import AdkMagics, load_ipython_extension
@@ -436,15 +437,16 @@ def _place_below(folder: Path, error: BaseException) -> str:
 
 
 def _read_dotenv(folder: Path) -> None:
-    """Take the variables of the nearest `.env` that the environment does not have, as google-adk does."""
+    """Take the variables of the nearest `.env` that the environment does not have, as google-adk does.
+
+    Raises:
+        InputError: It is no text in UTF-8.
+        MissingExtraError: There is no python-dotenv to read it; an empty one, as for a new agent, needs none.
+    """
     file = next((one / ".env" for one in (folder, *folder.parents) if (one / ".env").is_file()), None)
-    if file is None:
+    if file is None or not file.stat().st_size:
         return
-    for line in file.read_text(encoding="utf-8").splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if equals and name.strip().isidentifier():
-            os.environ.setdefault(name.strip(), _unquoted(value.strip()))
-
-
-def _unquoted(value: str) -> str:
-    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+    try:
+        require("dotenv", package="adk-nb[keys]").load_dotenv(file, encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{file} is no text in UTF-8: {error.reason}") from error

@@ -249,6 +249,18 @@ def test_an_output_that_nobody_reads_to_its_end_is_no_traceback(
         assert adk_nb("show", shop).code == code
 
 
+def test_an_env_file_is_read_as_other_programs_read_it(adk_nb: Cli, tmp_path: Path):
+    (tmp_path / "env_shop").mkdir()
+    env = tmp_path / "env_shop" / ".env"
+    env.write_text('\ufeffSTREET=corner # of two streets\nexport GREETING="good\nday"\nPLACE=${STREET}-shop\n')
+    names = "os.environ['STREET'], os.environ['GREETING'], os.environ['PLACE']"
+    (tmp_path / "env_shop" / "agent.py").write_text(f"import os\nraise ValueError({names})\n")
+    assert "ValueError: ('corner', 'good\\nday', 'corner-shop')" in adk_nb("show", "env_shop").err
+    env.write_bytes("KEY=1".encode("utf-16"))
+    ran = adk_nb("show", "env_shop")
+    assert ran.code == 2 and ".env is no text in UTF-8" in ran.err and ran.err.count("\n") == 1
+
+
 def test_doctor_and_show_are_for_programs_too(adk_nb: Cli, notebook: Write):
     assert {row["topic"] for row in adk_nb("doctor", "--json").json} >= {"model", "key", "event loop", "extras"}
     shown = adk_nb("show", notebook(LOAD, PAY, CLERK), "--json").json
