@@ -3,11 +3,12 @@
 import datetime as dt
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, cast
 
 from adk_nb.errors import closest
 from adk_nb.redaction import REDACTED, redacted, remember_environment
+from adk_nb.tools.data_tool.frames import once
 
 MAX_CHARS = 4_000
 """Characters of JSON that a model gets of one answer."""
@@ -136,18 +137,6 @@ def _text(value: Any) -> str:
 def _short(name: str, most: int) -> str:
     name = str(redacted(name))
     return name if len(name) <= most else f"{name[: most - 1]}…"
-
-
-def once(names: Iterable[str]) -> list[str]:
-    """Names as keys, each once."""
-    found: dict[str, None] = {}
-    for name in names:
-        label, number = name, 1
-        while label in found:
-            number += 1
-            label = f"{name}_{number}"
-        found[label] = None
-    return list(found)
 
 
 def _has_word(name: str, words: Sequence[str]) -> bool:

@@ -34,8 +34,6 @@ _READ = {
     "jsonl": "read_ndjson",
     "ndjson": "read_ndjson",
 }
-SUFFIXES = frozenset(_READ)
-"""Of files that can be read."""
 _BATCH = 10_000
 arrow: Any = pyarrow
 _UNKNOWN_COLUMN = re.compile(r'Referenced column "(.+?)" not found|does not have a column named "(.+?)"')

@@ -183,7 +183,7 @@ class _ReadingToolset(BaseToolset):
             rows = [list(row) for row in zip(*(column.to_pylist() for column in head.columns), strict=True)]
             return header, rows, frames.frame_of_arrow(table, self._library())
         values: list[list[Any]] = json.loads(payload)
-        names = answers.once(name for name, _ in header["columns"])
+        names = frames.once(name for name, _ in header["columns"])
         frame = frames.frame_of_columns(names, _with_times(values, header["columns"]), self._library())
         return header, values[: answers.MAX_ROWS], frame
 
@@ -450,7 +450,7 @@ def _arrow_table(payload: bytes) -> Any:
     """An Arrow table of a reader's bytes, with numbers that frames can calculate with."""
     arrow = require("pyarrow", package=_EXTRA)
     table = arrow.ipc.open_stream(payload).read_all()
-    table = table.rename_columns(answers.once(table.column_names))
+    table = table.rename_columns(frames.once(table.column_names))
     for at, field in enumerate(table.schema):
         if not arrow.types.is_decimal(field.type):
             continue
