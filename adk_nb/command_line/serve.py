@@ -54,7 +54,7 @@ def serve(args: Namespace, loaded: Loaded) -> int:
         )
     port = _free_port(args)
     scheme = "https" if args.tls_cert or args.behind_proxy else "http"
-    url = f"{scheme}://{args.name}" if args.name else f"{scheme}://{args.host}:{port}"
+    url = f"{scheme}://{args.name}" if args.name else f"{scheme}://{_in_url(args.host)}:{port}"
     plan = {
         "source": str(loaded.path),
         "agent": name,
@@ -91,6 +91,10 @@ def _free_port(args: Namespace) -> int:
         return listening.getsockname()[1]
 
 
+def _in_url(host: str) -> str:
+    return f"[{host}]" if ":" in host else host
+
+
 def _until_the_end(app: Any, **settings: Any) -> int:
     """Serve an app until the process is told to stop; returns the exit code."""
     limits = require("adk_nb.serving.server", package=_EXTRA).LIMITS
@@ -105,7 +109,7 @@ def _until_the_end(app: Any, **settings: Any) -> int:
 def serve_folder(args: Namespace) -> int:
     """Serve the agents in a folder, as `adk web` and `adk api_server`: one process, on this machine."""
     check_extra()
-    if not is_loopback(f"//{args.host}"):
+    if not is_loopback(f"//{_in_url(args.host)}"):
         raise InputError(f"--host {args.host} can be reached from other machines; for that there is adk-nb serve")
     folder = Path(args.agents_dir).absolute()
     if args.default_llm_model:
@@ -113,7 +117,7 @@ def serve_folder(args: Namespace) -> int:
     agents, problems = agents_below(folder)
     app, many, operation = (require(f"adk_nb.serving.{name}", package=_EXTRA) for name in ("app", "many", "operation"))
     port = _free_port(args)
-    url, given = f"http://{args.host}:{port}", os.environ.get(TOKEN, "").strip()
+    url, given = f"http://{_in_url(args.host)}:{port}", os.environ.get(TOKEN, "").strip()
     token = given or app.new_token()
     sessions = _sessions_at(args.session_service_uri)
     runners = {
@@ -211,7 +215,7 @@ def _token(args: Namespace) -> tuple[str, bool]:
         except ssl.SSLError as error:
             problem = f"--tls-cert and --tls-key cannot be used: {error.reason or error}; name PEM files that belong "
             raise InputError(f"{problem}together, and a key without a password") from error
-    if not is_loopback(f"//{args.host}"):
+    if not is_loopback(f"//{_in_url(args.host)}"):
         if not (args.tls_cert or args.behind_proxy):
             raise InputError(
                 f"--host {args.host} can be reached from other machines; add --tls-cert and --tls-key, or "

@@ -2,6 +2,7 @@
 
 import json
 import os
+import socket
 import sqlite3
 import stat
 import subprocess
@@ -158,6 +159,17 @@ def test_a_server_that_does_not_start_is_a_failure(adk_nb: Cli, folder: Path, mo
 
     monkeypatch.setattr(uvicorn, "run", run)
     assert adk_nb("adk", "web", "--port", str(free_port())).code == 1
+
+
+def test_an_address_of_ipv6_is_one_of_this_machine_too(adk_nb: Cli, folder: Path, monkeypatch: pytest.MonkeyPatch):
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        pytest.skip("this machine has no IPv6")
+    monkeypatch.setenv("ADK_NB_IN_A_CELL", "unwatched")
+    ran = adk_nb("adk", "web", "--host", "::1", "--port", "0")
+    assert ran.code == 0 and "shop: at http://[::1]:" in ran.err and "[::1]:0," not in ran.err
 
 
 @contextmanager
