@@ -176,14 +176,15 @@ _loaded: Loaded | None = None
 
 def new_app() -> Any:
     """The ASGI app, as the environment describes it: uvicorn calls it in each process."""
-    plan = json.loads(os.environ[_FOR_WORKERS])
+    # Taken away: what tools start must not learn the token, with which calls are approved, or the database's password.
+    plan, token = json.loads(os.environ.pop(_FOR_WORKERS)), os.environ.pop(TOKEN)
     loaded = _loaded
     if loaded is None:
         loaded = load(plan["source"])
         loaded.keep_sessions_in(plan["sessions"])
     app, operation = (require(f"adk_nb.serving.{name}", package=_EXTRA) for name in ("app", "operation"))
     runner = _runner(loaded, plan["agent"])
-    served = app.create_app(runner, token=os.environ[TOKEN], name=plan["agent"], url=plan["url"], hosts=plan["hosts"])
+    served = app.create_app(runner, token=token, name=plan["agent"], url=plan["url"], hosts=plan["hosts"])
     return operation.Operated(served, operation.sessions_answer(runner))
 
 

@@ -122,6 +122,22 @@ def test_a_notebook_is_served_with_probes_logs_and_a_graceful_end(shop: Path):
 
 
 @pytest.mark.slow
+def test_the_processes_of_a_tool_do_not_get_the_token(shop: Path):
+    cells = json.loads(shop.read_text())
+    tool = (
+        '%%tool\ndef variables(word: str) -> str:\n    """List variables with a word in their name."""\n'
+        "    import subprocess\n    names = subprocess.run('env', capture_output=True, text=True).stdout\n"
+        "    return f'{names.count(word)} found'"
+    )
+    for source in (tool, "%%agent clerk -t variables\nLook."):
+        cells["cells"].append({"cell_type": "code", "metadata": {}, "source": source, "outputs": []})
+    Path("look.ipynb").write_text(json.dumps(cells))
+    with serving("look.ipynb", "clerk") as server:
+        assert "0 found" in server.answer('List variables with the word "ADK_NB_TOKEN="')
+        assert "0 found" not in server.answer('List variables with the word "PATH="', "t")
+
+
+@pytest.mark.slow
 def test_a_session_outlives_the_server_that_it_was_begun_on(shop: Path):
     kept = ("--sessions", "sqlite:///kept.db")
     with serving(str(shop), "clerk", *kept) as server:
