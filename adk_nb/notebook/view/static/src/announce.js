@@ -1,6 +1,6 @@
 // The log for screen readers: a live region that gets whole sentences while an answer streams.
 
-import { el } from "./elements.js";
+import { el, setAttribute } from "./elements.js";
 
 /** @import { Op, Row } from "./types" */
 /** @import { Store } from "./store.js" */
@@ -15,8 +15,8 @@ export class Announcer {
     /** @type {Map<string, number>} Id of a streaming row -> the number of its characters that were announced. */
     this.begun = new Map();
     this.node = el("div", "hidden");
-    this.node.setAttribute("aria-live", "polite");
-    this.node.setAttribute("aria-relevant", "additions");
+    setAttribute(this.node, "aria-live", "polite");
+    setAttribute(this.node, "aria-relevant", "additions");
   }
 
   /** @param {Op} op */

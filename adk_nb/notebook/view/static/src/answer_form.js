@@ -1,6 +1,6 @@
 // A form for a value of a JSON schema: a button for each choice, or fields and Send; also to edit an existing value.
 
-import { button, buttonRow, el, newId, put } from "./elements.js";
+import { button, buttonRow, el, newId, put, setAttribute } from "./elements.js";
 import { differences, field, fieldsOf, onEscape } from "./forms.js";
 import { choicesOf, defaultOf, plainSchema, typeOf } from "./schemas.js";
 import { same, withEscapes } from "./words.js";
@@ -39,9 +39,9 @@ export class AnswerForm {
     this.schema = plainSchema(this.root, this.root);
     this.twin = el("span", "twin");
     this.problem = el("div", "problem");
-    this.problem.setAttribute("role", "alert");
+    setAttribute(this.problem, "role", "alert");
     this.difference = el("div", "difference");
-    this.difference.setAttribute("aria-live", "polite");
+    setAttribute(this.difference, "aria-live", "polite");
     /** @type {Field[]} */
     this.fields = [];
     this.isObject = Boolean(values || this.schema.properties);

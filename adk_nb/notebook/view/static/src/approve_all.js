@@ -1,6 +1,6 @@
 // One button for several cards, which is on once each of them has been in sight.
 
-import { button, buttonRow, el } from "./elements.js";
+import { button, buttonRow, el, setAttribute } from "./elements.js";
 
 /** @import { Card } from "./types" */
 /** @import { View } from "./view.js" */
@@ -22,7 +22,7 @@ export class ApproveAll {
       this.store.approve(this.cards);
     });
     this.hint = el("span", "dim");
-    this.hint.setAttribute("role", "status");
+    setAttribute(this.hint, "role", "status");
     this.node = el("div", "approve-all", buttonRow(this.button, this.hint));
   }
 

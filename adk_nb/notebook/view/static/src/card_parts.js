@@ -2,7 +2,7 @@
 
 import { highlighted } from "./chat/code.js";
 import { differenceLines } from "./difference.js";
-import { el } from "./elements.js";
+import { el, setAttribute, setLabel } from "./elements.js";
 import { errorParts, waitParts } from "./error_cards.js";
 import { unsentParts } from "./unsent_card.js";
 
@@ -50,8 +50,8 @@ export function documentPart({ title, text }, index) {
   const colours = title.startsWith("code.py") ? highlighted(text, "python") : differenceLines(text);
   const source = el("pre", "json source", ...(colours ?? [text]));
   source.tabIndex = 0;
-  source.setAttribute("role", "group");
-  source.setAttribute("aria-label", title);
+  setAttribute(source, "role", "group");
+  setLabel(source, title);
   const node = el("details", "document", el("summary", "", title), source);
   node.open = index === 0;
   return node;

@@ -4,7 +4,7 @@ import { AlikeTable, approveLabel, decidedCalls, decidedSubject } from "./alike_
 import { AnswerForm } from "./answer_form.js";
 import { ApproveAll } from "./approve_all.js";
 import { asks, asksNothing, consentLink, documentPart, isDecided, NOTICES } from "./card_parts.js";
-import { button, buttonRow, el, newId, put } from "./elements.js";
+import { button, buttonRow, el, newId, put, setAttribute } from "./elements.js";
 import { argumentList } from "./error_cards.js";
 import { Steady } from "./steady.js";
 import { ANSWERED } from "./words.js";
@@ -160,8 +160,8 @@ export class Cards {
     node.dataset.card = card.id;
     node.dataset.kind = card.kind;
     node.tabIndex = -1;
-    node.setAttribute("aria-labelledby", head.id);
-    node.setAttribute("role", role);
+    setAttribute(node, "aria-labelledby", head.id);
+    setAttribute(node, "role", role);
     this.steady.guard(node);
     node.addEventListener("keydown", (event) => this.onCardKey(event));
     return node;

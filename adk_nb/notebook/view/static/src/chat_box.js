@@ -4,7 +4,7 @@ import { busyWith } from "./busy_cell.js";
 import { asksNothing } from "./card_parts.js";
 import { Chat } from "./chat/chat.js";
 import { Turns } from "./chat_turns.js";
-import { button, el, newId, put } from "./elements.js";
+import { button, el, newId, put, setAttribute } from "./elements.js";
 import { Events } from "./log.js";
 import { drawFormulas } from "./markup.js";
 
@@ -80,7 +80,7 @@ export class ChatBox {
     this.chosen.value = current;
     this.chosen.disabled = this.fresh.disabled = this.isBusy || this.store.gone;
     this.chosen.hidden = this.fresh.hidden = !names.length;
-    this.panels.setAttribute("aria-pressed", String(this.view.panelsShown));
+    setAttribute(this.panels, "aria-pressed", String(this.view.panelsShown));
     this.chat.paint(this.talk);
     for (const events of this.opened.values()) events.paint()();
   }

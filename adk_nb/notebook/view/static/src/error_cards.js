@@ -1,6 +1,6 @@
 // Cards of errors and busy models, which need no answer.
 
-import { button, buttonRow, el, newId } from "./elements.js";
+import { button, buttonRow, el, newId, setAttribute, setExpanded, setLabel } from "./elements.js";
 
 /** @import { Argument, Card, Failure } from "./types" */
 
@@ -52,15 +52,15 @@ function tracebackParts(text) {
   trace.hidden = true;
   trace.tabIndex = 0;
   trace.id = newId();
-  trace.setAttribute("role", "group");
-  trace.setAttribute("aria-label", "Traceback");
+  setAttribute(trace, "role", "group");
+  setLabel(trace, "Traceback");
   const toggle = button("Show traceback", "", () => {
     trace.hidden = !trace.hidden;
     toggle.textContent = trace.hidden ? "Show traceback" : "Hide traceback";
-    toggle.setAttribute("aria-expanded", String(!trace.hidden));
+    setExpanded(toggle, !trace.hidden);
   });
-  toggle.setAttribute("aria-controls", trace.id);
-  toggle.setAttribute("aria-expanded", "false");
+  setAttribute(toggle, "aria-controls", trace.id);
+  setExpanded(toggle, false);
   return [toggle, trace];
 }
 

@@ -1,6 +1,6 @@
 // Forms on cards: one control per parameter of a JSON schema.
 
-import { el, newId } from "./elements.js";
+import { el, newId, setAttribute } from "./elements.js";
 import { defaultOf, isObject, jsonFrom, numberFrom, plainSchema, typeOf } from "./schemas.js";
 import { inAscii, same, shown, withEscapes } from "./words.js";
 
@@ -119,13 +119,13 @@ export function field(name, described, args, root, { depth = 0, within = "", nee
   label.htmlFor = node.id;
   const problem = el("div", "problem");
   problem.id = `${node.id}-problem`;
-  problem.setAttribute("role", "alert");
-  node.setAttribute("aria-describedby", problem.id);
-  if (needed && type !== "boolean") node.setAttribute("aria-required", "true");
+  setAttribute(problem, "role", "alert");
+  setAttribute(node, "aria-describedby", problem.id);
+  if (needed && type !== "boolean") setAttribute(node, "aria-required", "true");
   const check = () => {
     const result = stateOf(node) === before ? { skip: true } : read();
     problem.textContent = result.error ? withEscapes(`${within}${name}: ${result.error}`) : "";
-    node.setAttribute("aria-invalid", String(Boolean(result.error)));
+    setAttribute(node, "aria-invalid", String(Boolean(result.error)));
     return result.error ? { ...result, node } : result;
   };
   return { name, title, box: el("div", "field", label, node, description(schema), problem), node, check };

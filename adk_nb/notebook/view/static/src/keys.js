@@ -1,5 +1,7 @@
 // Keyboard shortcuts of the view, which move the focus; none of them answers a card.
 
+import { setAttribute } from "./elements.js";
+
 /** @import { View } from "./view.js" */
 
 export class Keys {
@@ -7,7 +9,7 @@ export class Keys {
   constructor(view) {
     this.view = view;
     view.root.addEventListener("keydown", (event) => this.onKey(event), true);
-    view.root.setAttribute("aria-keyshortcuts", "/ s w Escape");
+    setAttribute(view.root, "aria-keyshortcuts", "/ s w Escape");
   }
 
   /** @param {KeyboardEvent} event */

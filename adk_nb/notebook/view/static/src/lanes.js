@@ -1,6 +1,6 @@
 // The lanes: a line for each of several agents that work at once, with its latest text.
 
-import { el } from "./elements.js";
+import { el, setLabel } from "./elements.js";
 import { STATES } from "./words.js";
 
 /** @import { Row } from "./types" */
@@ -12,7 +12,7 @@ export class Lanes {
     this.store = store;
     this.nodes = new Map(); // lane id -> {node, drawn}
     this.node = el("ul", "lanes");
-    this.node.setAttribute("aria-label", "Working at once");
+    setLabel(this.node, "Working at once");
     this.node.tabIndex = 0; // focusable, so that it can be scrolled by keyboard
   }
 

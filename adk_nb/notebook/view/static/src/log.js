@@ -1,6 +1,6 @@
 // The log of a run's events, a row each.
 
-import { el, put } from "./elements.js";
+import { el, put, setAttribute, setExpanded, setLabel } from "./elements.js";
 import { sourceOf } from "./keep.js";
 import { Growing, isMarkup, isolated, resultPieces, markup } from "./markup.js";
 import { RowDetail } from "./row_detail.js";
@@ -50,9 +50,9 @@ export class Events {
     this.details = new RowDetail(store);
     this.earlier = el("div", "earlier");
     this.node = el("div", "log", this.earlier);
-    this.node.setAttribute("role", "log");
-    this.node.setAttribute("aria-live", "off"); // see announce.js
-    this.node.setAttribute("aria-label", "Events");
+    setAttribute(this.node, "role", "log");
+    setAttribute(this.node, "aria-live", "off"); // see announce.js
+    setLabel(this.node, "Events");
     this.node.addEventListener("keydown", (event) => this.onKey(event));
     this.node.addEventListener("click", (event) => this.onClick(event));
   }
@@ -165,7 +165,7 @@ export class Events {
     node.dataset.kind = row.kind;
     if (row.lane) node.dataset.lane = String(this.view.lanes.color(row.lane));
     node.tabIndex = row.id === this.selected ? 0 : -1;
-    node.setAttribute("aria-busy", String(Boolean(row.streaming)));
+    setAttribute(node, "aria-busy", String(Boolean(row.streaming)));
     node.hidden = !this.fits(row) || this.#isInTheCell(row);
   }
 
@@ -279,8 +279,8 @@ export class Events {
     const node = el("button", "more", open ? "▾" : "▸");
     node.type = "button";
     node.tabIndex = -1;
-    node.setAttribute("aria-expanded", String(open));
-    node.setAttribute("aria-label", "details");
+    setExpanded(node, open);
+    setLabel(node, "details");
     return node;
   }
 

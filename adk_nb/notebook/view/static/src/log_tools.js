@@ -1,6 +1,6 @@
 // The tools beside the tabs: filter the log, copy it, save it.
 
-import { button, copyButton, download, el } from "./elements.js";
+import { button, copyButton, download, el, setAttribute, setLabel } from "./elements.js";
 import { rowLine } from "./row_text.js";
 
 /** @import { Op } from "./types" */
@@ -18,7 +18,7 @@ export class LogTools {
     this.filter = el("input", "input filter");
     this.filter.type = "search";
     this.filter.placeholder = "filter";
-    this.filter.setAttribute("aria-label", "Filter the events");
+    setLabel(this.filter, "Filter the events");
     this.filter.addEventListener("input", () => view.events.narrow(this.filter.value));
     this.filter.addEventListener("keydown", (event) => {
       event.stopPropagation();
@@ -28,12 +28,12 @@ export class LogTools {
       view.events.narrow("");
     });
     this.count = el("span", "dim found");
-    this.count.setAttribute("role", "status");
+    setAttribute(this.count, "role", "status");
     this.copy = copyButton("Copy", () => view.events.matches().map(rowLine).join("\n"));
     this.copy.title = "Copy the log, as it is shown";
     this.save = button("⤓", "small", () => this.download());
     this.save.title = "Download the events as JSON lines";
-    this.save.setAttribute("aria-label", this.save.title);
+    setLabel(this.save, this.save.title);
     this.node = el("div", "log-tools", this.count, this.filter, this.copy, this.save);
   }
 

@@ -1,7 +1,7 @@
 // Markup that Python rendered, sanitized again. All other content is inserted as text.
 
 import { highlighted } from "./chat/code.js";
-import { el, put } from "./elements.js";
+import { el, put, setAttribute } from "./elements.js";
 
 /** @import { Piece, Row } from "./types" */
 
@@ -45,9 +45,9 @@ export function safeMarkup(html, tags = TAGS, more = []) {
     }
     if (isRight) node.classList.add("adknb-number");
     if (href && LINK.test(href.trim())) {
-      node.setAttribute("href", href.trim());
-      node.setAttribute("target", "_blank");
-      node.setAttribute("rel", "noopener noreferrer nofollow");
+      setAttribute(node, "href", href.trim());
+      setAttribute(node, "target", "_blank");
+      setAttribute(node, "rel", "noopener noreferrer nofollow");
     }
     if (!tags.has(tag)) node.replaceWith(...node.childNodes);
   }

@@ -1,6 +1,6 @@
 // The notices of a run: grey chips in the head, and below it the unfolded explanations.
 
-import { el, newId } from "./elements.js";
+import { el, newId, setAttribute, setExpanded } from "./elements.js";
 
 /** @import { Store } from "./store.js" */
 
@@ -13,7 +13,7 @@ export class Notice {
     this.chips = el("span", "chips");
     this.node = el("div", "notice");
     this.node.id = newId();
-    this.node.setAttribute("role", "note");
+    setAttribute(this.node, "role", "note");
     this.painted = "[]";
   }
 
@@ -40,8 +40,8 @@ export class Notice {
     const chip = el("button", "chip notice-chip", label);
     chip.type = "button";
     chip.title = text;
-    chip.setAttribute("aria-controls", this.node.id);
-    const mark = () => chip.setAttribute("aria-expanded", String(this.#isOpen(notice)));
+    setAttribute(chip, "aria-controls", this.node.id);
+    const mark = () => setExpanded(chip, this.#isOpen(notice));
     chip.addEventListener("click", () => {
       if (!this.toggled.delete(label)) this.toggled.add(label);
       mark();

@@ -1,6 +1,6 @@
 // An output whose parts can be copied: the html that stands in the saved notebook, with buttons.
 
-import { copyButton, el } from "./elements.js";
+import { copyButton, el, setLabel } from "./elements.js";
 import { keptOutOfTheFile } from "./keep.js";
 import { folds } from "./markup.js";
 
@@ -25,7 +25,7 @@ function addCopy(part) {
   if (!content) return;
   const copy = copyButton("Copy", () => textOf(content));
   copy.classList.add("adknb-part-copy");
-  copy.setAttribute("aria-label", `Copy ${summary.firstElementChild?.textContent ?? ""}`);
+  setLabel(copy, `Copy ${summary.firstElementChild?.textContent ?? ""}`);
   summary.after(copy);
 }
 

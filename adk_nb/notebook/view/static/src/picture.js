@@ -1,6 +1,6 @@
 // The drawing of a team, with the states of its nodes and the path of the run.
 
-import { el, put, shapeOf } from "./elements.js";
+import { el, put, setAttribute, setLabel, shapeOf } from "./elements.js";
 import { STATES } from "./words.js";
 
 /** @import { Drawing } from "./types" */
@@ -35,7 +35,7 @@ export class Picture {
     /** @type {Drawing | null} */
     this.drawn = null;
     this.node = el("div", "picture");
-    this.node.setAttribute("role", "img");
+    setAttribute(this.node, "role", "img");
     this.node.tabIndex = 0; // focusable, so that it can be scrolled by keyboard
   }
 
@@ -61,7 +61,7 @@ export class Picture {
       put(this.node, svg(drawing));
     }
     for (const node of this.node.querySelectorAll("svg > *")) if (node instanceof SVGElement) this.#mark(node, marks);
-    this.node.setAttribute("aria-label", [drawing.title, ...this.stateTexts()].join("; "));
+    setLabel(this.node, [drawing.title, ...this.stateTexts()].join("; "));
     this.followPath();
   }
 

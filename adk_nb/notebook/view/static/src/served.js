@@ -1,7 +1,7 @@
 // The line of a served agent: its address, and a button that shows the token. The token is not in the widget's state, which
 // can be saved with a notebook.
 
-import { button, copyButton, el, put } from "./elements.js";
+import { button, copyButton, el, put, setExpanded } from "./elements.js";
 
 /** @import { Model } from "./types" */
 
@@ -41,10 +41,10 @@ export default {
       if (secret.childElementCount) {
         secret.replaceChildren();
         show.textContent = "Show token";
-        show.setAttribute("aria-expanded", "false");
+        setExpanded(show, false);
       } else model.send({ kind: "token" });
     });
-    show.setAttribute("aria-expanded", "false");
+    setExpanded(show, false);
     const paint = () => {
       const isRunning = model.get("running");
       status.textContent = isRunning
@@ -57,7 +57,7 @@ export default {
       if (message.kind !== "token") return;
       put(secret, ...secretLines(message));
       show.textContent = "Hide token";
-      show.setAttribute("aria-expanded", "true");
+      setExpanded(show, true);
     };
     paint();
     model.on("change:running", paint);

@@ -1,6 +1,6 @@
 // The state of the session beside the log, each key with its change.
 
-import { el, put } from "./elements.js";
+import { el, put, setAttribute, setLabel } from "./elements.js";
 import { MARKS, valueText } from "./words.js";
 
 /** @import { Store } from "./store.js" */
@@ -10,8 +10,8 @@ export class StatePanel {
   constructor(store) {
     this.store = store;
     this.node = el("div", "state");
-    this.node.setAttribute("role", "group"); // no landmark: a page may have many views
-    this.node.setAttribute("aria-label", "State");
+    setAttribute(this.node, "role", "group"); // no landmark: a page may have many views
+    setLabel(this.node, "State");
     this.node.tabIndex = 0;
   }
 

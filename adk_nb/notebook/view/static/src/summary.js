@@ -4,7 +4,7 @@ import { isDecided } from "./card_parts.js";
 import { dressCode } from "./chat/code.js";
 import { Steps } from "./chat/steps.js";
 import { isStep, stepOf } from "./chat_turns.js";
-import { button, copyButton, el, foldable, put } from "./elements.js";
+import { button, copyButton, el, foldable, put, setExpanded } from "./elements.js";
 import { sourceOf } from "./keep.js";
 import { isolated, resultPieces, markup } from "./markup.js";
 import { clock, count } from "./words.js";
@@ -59,7 +59,7 @@ export class Summary {
     this.button.textContent = `${this.folded ? "▸" : "▾"} ${this.line}`;
     this.copy.hidden = !this.folded || !this.source;
     this.button.title = usage.text;
-    this.button.setAttribute("aria-expanded", String(!this.folded));
+    setExpanded(this.button, !this.folded);
     if (answer && this.folded && this.drawn !== answer) {
       this.drawn = answer;
       const said = [this.question(answer), ...this.members(answer), this.answer(answer)].filter(

@@ -1,6 +1,6 @@
 // The tabs of the panels, by the tabs pattern of the ARIA Authoring Practices Guide. Panels without content have no tab.
 
-import { el, newId } from "./elements.js";
+import { el, newId, setAttribute, setLabel } from "./elements.js";
 
 /** @import { View } from "./view.js" */
 /** @import { MountedPanel } from "./panels.js" */
@@ -15,8 +15,8 @@ export class Tabs {
     this.view = view;
     this.current = panels[0];
     this.node = el("div", "tabs");
-    this.node.setAttribute("role", "tablist");
-    this.node.setAttribute("aria-label", "Panels");
+    setAttribute(this.node, "role", "tablist");
+    setLabel(this.node, "Panels");
     this.tabs = new Map(panels.map((panel) => [panel, this.tab(panel)]));
     this.node.append(...this.tabs.values());
     this.node.addEventListener("keydown", (event) => this.onKey(event));
@@ -27,12 +27,12 @@ export class Tabs {
     const tab = el("button", "tab", panel.title);
     tab.type = "button";
     tab.id = newId();
-    tab.setAttribute("role", "tab");
+    setAttribute(tab, "role", "tab");
     tab.addEventListener("click", () => this.select(panel));
     panel.node.id = newId();
-    panel.node.setAttribute("role", "tabpanel");
-    panel.node.setAttribute("aria-labelledby", tab.id);
-    tab.setAttribute("aria-controls", panel.node.id);
+    setAttribute(panel.node, "role", "tabpanel");
+    setAttribute(panel.node, "aria-labelledby", tab.id);
+    setAttribute(tab, "aria-controls", panel.node.id);
     return tab;
   }
 
@@ -57,7 +57,7 @@ export class Tabs {
     if (!shown.includes(this.current)) this.current = this.panels[0];
     for (const [panel, tab] of this.tabs) {
       tab.hidden = !shown.includes(panel);
-      tab.setAttribute("aria-selected", String(panel === this.current));
+      setAttribute(tab, "aria-selected", String(panel === this.current));
       tab.tabIndex = panel === this.current ? 0 : -1;
       panel.node.hidden = panel !== this.current;
     }

@@ -3,7 +3,7 @@
 import { Announcer } from "./announce.js";
 import { Cards } from "./cards.js";
 import { ChatBox } from "./chat_box.js";
-import { button, el, put } from "./elements.js";
+import { button, el, put, setAttribute } from "./elements.js";
 import { Focus } from "./focus.js";
 import { Keys } from "./keys.js";
 import { Lanes } from "./lanes.js";
@@ -46,7 +46,7 @@ export class View {
     this.cards = new Cards(store, this);
     this.foot = el("div", "foot");
     this.liveText = el("div", "hidden");
-    this.liveText.setAttribute("role", "status");
+    setAttribute(this.liveText, "role", "status");
     const panels = store.listed.map(panelOf).filter((panel) => panel !== null);
     this.tabs = new Tabs(
       panels.map((panel) => new MountedPanel(panel, this)),

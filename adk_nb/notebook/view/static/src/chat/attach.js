@@ -1,6 +1,6 @@
 // What goes with a message: names of files and variables, chosen from a list, and files of the reader's own disk.
 
-import { button, el, newId, put, shapeOf } from "../elements.js";
+import { button, el, newId, put, setAttribute, setExpanded, setLabel, shapeOf } from "../elements.js";
 import { size } from "../words.js";
 
 /** @import { Attachable, Attached, Host, Talk } from "./types" */
@@ -26,10 +26,10 @@ export class Attach {
     this.button.append(clip(), el("span", "attach-word", "Attach"));
     this.button.title =
       "Files of your computer or of the kernel's folder, variables of the notebook; drop or paste files here";
-    this.button.setAttribute("aria-expanded", "false");
+    setExpanded(this.button, false);
     this.chips = el("div", "attached");
     this.note = el("div", "attach-note bad");
-    this.note.setAttribute("role", "status");
+    setAttribute(this.note, "role", "status");
     this.picker = el("input", "");
     Object.assign(this.picker, { type: "file", multiple: true, hidden: true });
     this.picker.addEventListener("change", () => {
@@ -39,16 +39,16 @@ export class Attach {
     });
     this.own = button("", "small attach-own", () => this.picker.click());
     this.search = el("input", "input attach-search");
-    this.search.setAttribute("aria-label", "Find a file or a variable");
+    setLabel(this.search, "Find a file or a variable");
     this.search.placeholder = "Find a file or a variable";
     this.search.addEventListener("input", () => this.#paintList());
     this.list = el("div", "attach-list");
     this.panel = el("div", "attach-panel", this.own, this.picker, this.search, this.list);
     this.panel.id = newId();
     this.panel.hidden = true;
-    this.panel.setAttribute("role", "group");
-    this.panel.setAttribute("aria-label", "Attach");
-    this.button.setAttribute("aria-controls", this.panel.id);
+    setAttribute(this.panel, "role", "group");
+    setLabel(this.panel, "Attach");
+    setAttribute(this.button, "aria-controls", this.panel.id);
     this.panel.addEventListener("keydown", (event) => this.#onKey(event));
     this.#paintChips();
   }
@@ -67,7 +67,7 @@ export class Attach {
       return;
     }
     this.panel.hidden = false;
-    this.button.setAttribute("aria-expanded", "true");
+    setExpanded(this.button, true);
     this.search.value = "";
     this.search.focus();
     put(this.list, el("div", "dim", "…"));
@@ -77,7 +77,7 @@ export class Attach {
 
   close() {
     this.panel.hidden = true;
-    this.button.setAttribute("aria-expanded", "false");
+    setExpanded(this.button, false);
     this.done();
   }
 
@@ -151,7 +151,7 @@ export class Attach {
       });
       const much = data === null ? null : el("span", "dim", size(bytes));
       chip.append(el("span", "attached-name", name), much ?? "", el("span", "", "×"));
-      chip.setAttribute("aria-label", `Do not attach ${name}`);
+      setLabel(chip, `Do not attach ${name}`);
       return chip;
     });
     put(this.chips, ...chips);

@@ -1,7 +1,7 @@
 // A conversation: bubbles, what can be done about each, and a field. It draws plain data, a `Talk` of types.d.ts, and emits
 // actions; it knows nothing of the page that it stands in.
 
-import { button, el, put } from "../elements.js";
+import { button, el, put, setAttribute, setLabel } from "../elements.js";
 import { count } from "../words.js";
 import { Composer } from "./composer.js";
 import { TurnNode } from "./turn.js";
@@ -23,16 +23,16 @@ export class Chat {
     this.inner = el("div", "talk-inner", this.earlier, this.empty, this.list);
     this.scroller = el("div", "talk", this.inner);
     this.scroller.tabIndex = 0;
-    this.scroller.setAttribute("role", "log");
-    this.scroller.setAttribute("aria-live", "off"); // the host announces whole sentences
-    this.scroller.setAttribute("aria-label", "Conversation");
+    setAttribute(this.scroller, "role", "log");
+    setAttribute(this.scroller, "aria-live", "off"); // the host announces whole sentences
+    setLabel(this.scroller, "Conversation");
     this.scroller.addEventListener("scroll", () => {
       const { scrollHeight, scrollTop, clientHeight } = this.scroller;
       this.follows = scrollHeight - scrollTop - clientHeight < NEAR;
       this.down.hidden = this.follows;
     });
     this.down = button("↓", "to-end", () => this.toEnd());
-    this.down.setAttribute("aria-label", "To the newest message");
+    setLabel(this.down, "To the newest message");
     this.down.hidden = true;
     this.slot = el("div", "talk-slot"); // for what the host shows above the field
     const typing = { ...host, emit: (/** @type {Action} */ action) => this.#emit(action) };

@@ -1,25 +1,23 @@
 // Blocks of code in an answer: their colours, and a button that copies them.
 
-import { copyButton, el } from "../elements.js";
+import { copyButton, el, setAttribute, setLabel } from "../elements.js";
 
 const LONGEST = 20_000; // letters of a block that gets colours
-const WORDS =
+/** @param {string} text */
+const words = (text) => new Set(text.split(" "));
+const KEYWORDS = words(
   "and as assert async await begin break case catch class const continue def default del do elif else end enum except " +
-  "export extends final finally fn for from func function global if impl implements import in instanceof interface is " +
-  "lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static " +
-  "struct super switch this throw try type typeof use using var void while with yield";
-const VALUES = "False None True false nil null self true undefined";
-const SQL =
-  "all alter and as asc between by case create delete desc distinct drop else end exists from full group having in " +
-  "index inner insert into is join key left like limit not null offset on or order outer primary right select set " +
-  "table then union unique update values view when where with";
-const KEYWORDS = new Set(WORDS.split(" "));
-const CONSTANTS = new Set(VALUES.split(" "));
-const SQL_WORDS = new Set(SQL.split(" "));
-const WITH_HASH = new Set(
-  "bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml".split(" "),
+    "export extends final finally fn for from func function global if impl implements import in instanceof interface is " +
+    "lambda let match mut new nonlocal not of or package pass private protected pub public raise return select static " +
+    "struct super switch this throw try type typeof use using var void while with yield",
 );
-const PLAIN = new Set(["", "log", "markdown", "md", "output", "plain", "plaintext", "text", "txt"]);
+const CONSTANTS = words("False None True false nil null self true undefined");
+const SQL = words(
+  "all alter asc between by create delete desc distinct drop exists full group having index inner insert into join key " +
+    "left like limit null offset on order outer primary right set table then union unique update values view when where",
+);
+const WITH_HASH = words("bash console dockerfile ini makefile perl py python python3 r ruby sh shell toml yaml yml");
+const PLAIN = words("log markdown md output plain plaintext text txt").add("");
 
 /** @param {string} language */
 function tokens(language) {
@@ -37,7 +35,8 @@ function tokens(language) {
 function kindOf(word, language, isCalled) {
   if (language === "json") return CONSTANTS.has(word) ? "constant" : "";
   if (word.startsWith("@")) return "name";
-  if (language === "sql" ? SQL_WORDS.has(word.toLowerCase()) : KEYWORDS.has(word)) return "keyword";
+  const lower = word.toLowerCase();
+  if (language === "sql" ? SQL.has(lower) || KEYWORDS.has(lower) : KEYWORDS.has(word)) return "keyword";
   if (CONSTANTS.has(word)) return "constant";
   return isCalled ? "name" : "";
 }
@@ -49,17 +48,17 @@ function kindOf(word, language, isCalled) {
  * @param {string} language
  */
 export function highlighted(text, language) {
-  if (PLAIN.has(language) || text.length > LONGEST) return [document.createTextNode(text)];
+  if (PLAIN.has(language) || text.length > LONGEST) return [text];
   const pieces = [];
   let end = 0;
   for (const found of text.matchAll(tokens(language))) {
     const [whole, comment, quoted, number, word, call] = found;
     const kind = comment ? "comment" : quoted ? "string" : number ? "number" : kindOf(word, language, Boolean(call));
     if (!kind) continue;
-    pieces.push(document.createTextNode(text.slice(end, found.index)), el("span", `code-${kind}`, whole));
+    pieces.push(text.slice(end, found.index), el("span", `code-${kind}`, whole));
     end = found.index + whole.length;
   }
-  return [...pieces, document.createTextNode(text.slice(end))];
+  return [...pieces, text.slice(end)];
 }
 
 /**
@@ -101,8 +100,8 @@ export function dressCode(node, source, isOver) {
     copy?.setAttribute("aria-label", `Copy ${name}`);
     const box = el("div", "code");
     block.tabIndex = 0; // a long line is scrolled
-    block.setAttribute("role", "group");
-    block.setAttribute("aria-label", name);
+    setAttribute(block, "role", "group");
+    setLabel(block, name);
     block.replaceWith(box);
     box.append(el("div", "code-head", el("span", "", PLAIN.has(language) ? "" : language), copy), block);
   }

@@ -1,6 +1,6 @@
 // The field of a conversation. Text that cannot be sent yet stays in it.
 
-import { button, el, newId } from "../elements.js";
+import { button, el, newId, setAttribute } from "../elements.js";
 import { Attach } from "./attach.js";
 
 /** @import { Host, Talk } from "./types" */
@@ -17,7 +17,7 @@ export class Composer {
     this.label.htmlFor = this.input.id;
     this.hint = el("div", "dim hint-line");
     this.hint.id = `${this.input.id}-hint`;
-    this.input.setAttribute("aria-describedby", this.hint.id);
+    setAttribute(this.input, "aria-describedby", this.hint.id);
     this.input.addEventListener("input", () => this.#paintSend());
     this.attach = new Attach(host, () => this.input.focus());
     this.send = button("Send", "go send", () => this.submit());

@@ -1,6 +1,6 @@
 // What an agent says: its name, the steps that it needed, its text, and pictures and tables.
 
-import { el, put } from "../elements.js";
+import { el, put, setAttribute, setLabel } from "../elements.js";
 import { Growing, isolated, markup, resultPieces } from "../markup.js";
 import { dressCode } from "./code.js";
 import { Steps } from "./steps.js";
@@ -65,9 +65,9 @@ export class PartNode {
   #dress(words, source, isOver) {
     dressCode(words, source, isOver);
     for (const table of words.querySelectorAll(".adknb-wide:not([tabindex])")) {
-      table.setAttribute("tabindex", "0"); // a wide one is scrolled
-      table.setAttribute("role", "group");
-      table.setAttribute("aria-label", "Table");
+      setAttribute(table, "tabindex", "0"); // a wide one is scrolled
+      setAttribute(table, "role", "group");
+      setLabel(table, "Table");
     }
     this.host.drawn(words);
   }

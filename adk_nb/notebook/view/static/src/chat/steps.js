@@ -1,6 +1,6 @@
 // What an answer needed, folded to a line: `used get_weather · 0.4 s`.
 
-import { el, newId, put } from "../elements.js";
+import { el, newId, put, setAttribute, setExpanded } from "../elements.js";
 import { count, duration } from "../words.js";
 
 /** @import { Step } from "./types" */
@@ -42,7 +42,7 @@ export class Steps {
     this.steps = [];
     this.line = el("span", "talk-steps-line");
     this.arrow = el("span", "talk-arrow", "▸");
-    this.arrow.setAttribute("aria-hidden", "true");
+    setAttribute(this.arrow, "aria-hidden", "true");
     this.button = el("button", "talk-steps-button", this.arrow, this.line);
     this.button.type = "button";
     this.button.addEventListener("click", () =>
@@ -53,7 +53,7 @@ export class Steps {
     );
     this.body = el("div", "talk-steps-body");
     this.body.id = newId();
-    this.button.setAttribute("aria-controls", this.body.id);
+    setAttribute(this.button, "aria-controls", this.body.id);
     this.node = el("div", "talk-steps", this.button, this.body);
     this.#paintBody();
   }
@@ -77,7 +77,7 @@ export class Steps {
 
   #paintBody() {
     this.arrow.textContent = this.open ? "▾" : "▸";
-    this.button.setAttribute("aria-expanded", String(this.open));
+    setExpanded(this.button, this.open);
     this.body.hidden = !this.open;
     if (this.open) put(this.body, ...this.steps.map(stepNode));
   }

@@ -1,6 +1,6 @@
 // A message and the answers to it, with what can be done about them.
 
-import { button, copyButton, el, put } from "../elements.js";
+import { button, copyButton, el, put, setAttribute, setExpanded, setLabel } from "../elements.js";
 import { resultPieces } from "../markup.js";
 import { PartNode } from "./part.js";
 
@@ -25,7 +25,7 @@ export class TurnNode {
     this.question = el("div", "talk-question", this.asked, this.note);
     this.answers = el("div", "talk-parts");
     this.thinking = el("div", "talk-thinking", el("span", ""), el("span", ""), el("span", ""));
-    this.thinking.setAttribute("aria-hidden", "true");
+    setAttribute(this.thinking, "aria-hidden", "true");
     this.place = el("div", "talk-details");
     this.place.hidden = true;
     this.copy = copyButton("Copy", () => this.words);
@@ -34,7 +34,7 @@ export class TurnNode {
     this.more = button("Details", "small", () => this.unfold(() => this.#toggle()));
     this.retry.title = "Send the message again, in a copy of the conversation that ends before it";
     this.edit.title = "Change the message, and send it in a copy of the conversation that ends before it";
-    this.more.setAttribute("aria-expanded", "false");
+    setExpanded(this.more, false);
     this.actions = el("div", "talk-actions", this.copy, this.retry, this.edit, this.more);
     this.node = el("div", "talk-turn", this.question, this.answers, this.thinking, this.actions, this.place);
   }
@@ -106,7 +106,7 @@ export class TurnNode {
     const { id, asked } = this.turn;
     const field = el("textarea", "input talk-edit");
     field.value = asked.text;
-    field.setAttribute("aria-label", "Your message");
+    setLabel(field, "Your message");
     const end = () => {
       put(this.asked, ...bubble);
       this.edit.focus();
@@ -138,7 +138,7 @@ export class TurnNode {
     }
     this.place.hidden = !this.opened;
     if (this.opened) this.place.scrollIntoView({ block: "nearest" });
-    this.more.setAttribute("aria-expanded", String(Boolean(this.opened)));
+    setExpanded(this.more, Boolean(this.opened));
   }
 
   close() {

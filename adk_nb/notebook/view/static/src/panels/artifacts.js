@@ -1,6 +1,6 @@
 // The artifacts that a run has saved, each as a picture, a table, a page or text, with a download.
 
-import { button, download, el } from "../elements.js";
+import { button, download, el, setLabel } from "../elements.js";
 import { isolated, picture, safeMarkup } from "../markup.js";
 import { registerPanel } from "../panels.js";
 import { size } from "../words.js";
@@ -57,7 +57,7 @@ class Artifacts {
     const { data, name, mime } = artifact;
     if (data) {
       const save = button("Download", "small", () => download(name.split("/").pop() ?? name, mime, fromBase64(data)));
-      save.setAttribute("aria-label", `Download ${name}`);
+      setLabel(save, `Download ${name}`);
       head.append(save);
     }
     const body = whole ? this.content(artifact) : el("div", "dim", "…");

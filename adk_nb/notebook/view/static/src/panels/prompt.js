@@ -1,6 +1,6 @@
 // The requests to models, exactly as sent, with inserted values marked, and the responses.
 
-import { copyButton, el, put } from "../elements.js";
+import { copyButton, el, put, setLabel } from "../elements.js";
 import { jsonTree } from "../json_tree.js";
 import { registerPanel } from "../panels.js";
 import { count, duration } from "../words.js";
@@ -23,7 +23,7 @@ class Prompt {
     this.drawn = null;
     this.labels = "";
     this.which = el("select", "input");
-    this.which.setAttribute("aria-label", "Model call");
+    setLabel(this.which, "Model call");
     this.which.addEventListener("change", () => {
       this.chosen = Number(this.which.value);
       this.want();
@@ -208,7 +208,7 @@ function folded({ title, size, text, content, open = false }) {
     if (node.childElementCount > 1) return;
     const copy = copyButton("Copy", text);
     copy.classList.add("adknb-part-copy");
-    copy.setAttribute("aria-label", `Copy ${title.toLowerCase()}`);
+    setLabel(copy, `Copy ${title.toLowerCase()}`);
     node.append(copy, ...content().map((child) => child ?? ""));
   };
   node.addEventListener("toggle", () => node.open && fill());

@@ -1,6 +1,6 @@
 // The state of the session: changes since the start or by one event, with fields to edit keys.
 
-import { button, el, put } from "../elements.js";
+import { button, el, put, setAttribute, setLabel } from "../elements.js";
 import { registerPanel } from "../panels.js";
 import { rowLine } from "../row_text.js";
 import { MARKS, valueText } from "../words.js";
@@ -28,12 +28,12 @@ class StateTable {
     this.drawn = null;
     this.choices = "";
     this.against = el("select", "input");
-    this.against.setAttribute("aria-label", "Compare with");
+    setLabel(this.against, "Compare with");
     this.against.addEventListener("change", () => this.paint(this.whole));
     this.against.addEventListener("keydown", (event) => event.stopPropagation());
     this.add = button("Add a key", "small", () => this.edit(""));
     this.problem = el("div", "problem");
-    this.problem.setAttribute("role", "alert");
+    setAttribute(this.problem, "role", "alert");
     this.rows = el("div", "keys");
     this.head = el("div", "panel-head", this.against, this.add, this.problem);
     root.append(this.head, this.rows);
@@ -116,9 +116,9 @@ class StateTable {
   /** @param {string} key */
   buttons(key) {
     const change = button("Edit", "small", () => this.edit(key));
-    change.setAttribute("aria-label", `Edit ${key}`);
+    setLabel(change, `Edit ${key}`);
     const remove = button("Delete", "small", () => this.send({ kind: "state", key, text: null }));
-    remove.setAttribute("aria-label", `Delete ${key}`);
+    setLabel(remove, `Delete ${key}`);
     return el("div", "key-buttons", change, remove);
   }
 
@@ -168,7 +168,7 @@ class StateTable {
     const node = el(text.includes("\n") ? "textarea" : "input", "input");
     node.value = text;
     node.placeholder = hint;
-    node.setAttribute("aria-label", `${label} (${hint})`);
+    setLabel(node, `${label} (${hint})`);
     return node;
   }
 

@@ -1,6 +1,6 @@
 // The times of agents, models and tools, as bars on one axis and as a table.
 
-import { el, put, shapeOf } from "../elements.js";
+import { el, put, setAttribute, setLabel, shapeOf } from "../elements.js";
 import { registerPanel } from "../panels.js";
 import { duration } from "../words.js";
 
@@ -60,10 +60,7 @@ class Waterfall {
     const at = (ms) => names + ((ms - from) / (whole - from || 1)) * room;
     const height = bars.length * BAR_HEIGHT + 22;
     const root = shapeOf("svg", { width, height, viewBox: `0 0 ${width} ${height}`, role: "img" });
-    root.setAttribute(
-      "aria-label",
-      `${bars.length} bars over ${duration(whole - from)}; the table below says the same`,
-    );
+    setLabel(root, `${bars.length} bars over ${duration(whole - from)}; the table below says the same`);
     /** @param {number} ms */
     const label = (ms) => (whole - from < 1000 ? duration(ms) : `${(ms / 1000).toFixed(1)} s`);
     for (const tick of ticks(from, whole, Math.max(2, Math.floor(room / 90)))) {
@@ -87,7 +84,7 @@ class Waterfall {
   bar(bar, top, at, whole, names, width) {
     const [left, right] = [at(bar.begin), Math.max(at(bar.end ?? whole), at(bar.begin) + 2)];
     const group = shapeOf("g", { class: "adknb-bar", "data-kind": bar.kind });
-    if (bar.error) group.setAttribute("data-mark", "failed");
+    if (bar.error) setAttribute(group, "data-mark", "failed");
     const indent = 4 + Math.min(bar.depth, 8) * 12;
     const chars = Math.floor((names - indent - 8) / 6.6);
     const name = `${bar.error ? "✗" : (KINDS[bar.kind]?.[0] ?? "")} ${bar.name}`;
