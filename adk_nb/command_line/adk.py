@@ -20,13 +20,12 @@ from adk_nb.evaluation.agent_evaluator import metric_of
 from adk_nb.evaluation.eval_config import DEFAULT_CRITERIA, EvalConfig, read_eval_config
 from adk_nb.evaluation.eval_set import read_eval_set
 from adk_nb.evaluation.evaluation import Evaluation, aevaluate
-from adk_nb.models.default_model import MODEL_VARIABLE
+from adk_nb.models.default_model import GEMINI_MODEL, MODEL_VARIABLE
 from adk_nb.notebook.chat.chat import Chat
 from adk_nb.notebook.chat.chat_box import ask_for_approvals
 from adk_nb.notebook.chat.reply import Reply
 from adk_nb.redaction import remember
 
-_MODEL = "gemini-3.5-flash"
 _PACKAGE = "from . import agent\n"
 _AGENT = """\
 from google.adk.agents import Agent
@@ -149,7 +148,7 @@ def create(args: Namespace) -> int:
         "GOOGLE_CLOUD_PROJECT": args.project,
         "GOOGLE_CLOUD_LOCATION": args.region,
     }
-    text = {"model": args.model or _MODEL}
+    text = {"model": args.model or GEMINI_MODEL}
     folder.mkdir(exist_ok=True)
     secret = folder / ".env"
     secret.touch(0o600)

@@ -55,6 +55,8 @@ def adk_nb(
     def run(*arguments: str, typed: str | bytes = "") -> Ran:
         InteractiveShell.clear_instance()
         capsys.readouterr()
+        for name in ("shop", "shop.agent"):  # of other tests in this process
+            monkeypatch.delitem(sys.modules, name, raising=False)
         folder, path, modules = os.getcwd(), [*sys.path], {*sys.modules}
         piped = io.StringIO(typed) if isinstance(typed, str) else io.TextIOWrapper(io.BytesIO(typed), "utf-8")
         monkeypatch.setattr(sys, "stdin", piped)
