@@ -65,6 +65,7 @@ def test_the_same_is_there_as_json(shell: Shell) -> None:
         "model": "scripted",
         "tools": ["look"],
         "agents": [],
+        "notebook": [],
         "defined_in": 4,
         "last_used": None,
         "stale": [],
