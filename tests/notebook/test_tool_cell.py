@@ -232,7 +232,15 @@ def test_the_line_and_the_decorator_take_the_same_options() -> None:
 
     # A cell says the name before the options, describes in the docstring, and has no place for a credential.
     assert decorator - line == {"name", "description", "auth_config"}
-    assert line - decorator == {"only", "rename", "replace", "openapi", "mcp", "data", "sql"}  # of what is no single function
+    assert line - decorator == {
+        "only",
+        "rename",
+        "replace",
+        "openapi",
+        "mcp",
+        "data",
+        "sql",
+    }  # of what is no single function
 
 
 @pytest.mark.parametrize(
