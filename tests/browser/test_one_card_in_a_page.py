@@ -158,7 +158,7 @@ def test_a_tool_that_changed_is_told_on_every_copy_and_runs_as_it_was_from_any(l
         assert labels == ["Approve", "Re-ask", "Run as it was (v1)", "Reject…"]
     assert violations(page) == []
     press(page, 5, "Run as it was (v1)")
-    says(page, 5, "That is all.")
+    says(page, 5, "Really.")
     page.until(lambda: open_cards(page, 4, 5, 6) == [0, 0, 0], "no open card")
     assert ran(page, 8) == [["Ben", "old"]]
 
