@@ -14,6 +14,8 @@ START = (
     SETUP
     + """
 from adk_nb import NotebookToolset
+from adk_nb.notebook.extensions.notebook_tools import pages
+pages.ANSWER_SECONDS = 60.0  # a page answers late on a busy machine
 
 def results():
     'What its tools have told the model of the helper.'
