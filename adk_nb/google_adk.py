@@ -6,7 +6,10 @@ With the stand-in, `from google.adk.agents import Agent` finds adk_nb's.
 import importlib
 import importlib.util
 import os
+import shlex
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec
 from types import ModuleType
@@ -265,14 +268,14 @@ def put_adk_on_path(*, is_watched: bool) -> None:
     """
     if _commands or _FINDER not in sys.meta_path or sys.platform == "emscripten":
         return
-    if importlib.import_module("shutil").which("adk"):
+    if shutil.which("adk"):
         return
     place = "watched" if is_watched else UNWATCHED
-    folder = importlib.import_module("tempfile").TemporaryDirectory(prefix="adk-nb-")
+    folder = tempfile.TemporaryDirectory(prefix="adk-nb-")
     if os.name == "nt":
         name, lines = "adk.cmd", [f"@set {IN_A_CELL}={place}", f'@"{sys.executable}" -m adk_nb adk %*']
     else:
-        quoted = importlib.import_module("shlex").quote(sys.executable)
+        quoted = shlex.quote(sys.executable)
         name, lines = "adk", ["#!/bin/sh", f'{IN_A_CELL}={place} exec {quoted} -m adk_nb adk "$@"']
     command = os.path.join(folder.name, name)
     with open(command, "w", encoding="utf-8") as file:
