@@ -9,11 +9,12 @@ import sys
 from argparse import REMAINDER, ArgumentParser, Namespace
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
 from adk_nb import clock, sync
-from adk_nb.command_line.exits import DONE, FAILED, USAGE, WAITING
+from adk_nb.command_line.exits import DONE, FAILED, WAITING
 from adk_nb.command_line.loading import Loaded, load
+from adk_nb.command_line.main import Parser
 from adk_nb.command_line.serve import serve_folder
 from adk_nb.errors import InputError
 from adk_nb.evaluation.agent_evaluator import metric_of
@@ -45,17 +46,10 @@ instruction: Answer user questions to the best of your knowledge
 """
 
 
-class _Parser(ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        """Print what is wrong in a line."""
-        sys.stderr.write(f"{self.prog}: {message}; see {self.prog} --help\n")
-        sys.exit(USAGE)
-
-
 def parser() -> ArgumentParser:
     """The grammar, with google-adk's spellings."""
-    root = _Parser(prog="adk", description="google-adk's commands, run by adk_nb.")
-    commands = root.add_subparsers(metavar="COMMAND", required=True, parser_class=_Parser)
+    root = Parser(prog="adk", description="google-adk's commands, run by adk_nb.")
+    commands = root.add_subparsers(metavar="COMMAND", required=True, parser_class=Parser)
     for names, function, purpose in (
         (["create"], create, "write the folder of a new agent"),
         (["run"], run, "ask the agent of a folder, or talk to it until exit"),

@@ -1,4 +1,4 @@
-"""Which statements of a notebook's cells define something, and which talk, evaluate, serve or show."""
+"""The statements of a notebook's cells that define something, apart from those that talk, evaluate, serve or show."""
 
 import ast
 import re

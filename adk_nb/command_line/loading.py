@@ -44,7 +44,7 @@ _MAX_CAUSE = 500
 
 @dataclass(frozen=True)
 class LeftOut:
-    """What did not run of a cell."""
+    """A part of a cell that did not run."""
 
     cell: int
     """Its place in the notebook, counted from 1, text cells included."""
@@ -54,7 +54,7 @@ class LeftOut:
 
 @dataclass
 class Loaded:
-    """What a source defines, in the shell that ran it."""
+    """The definitions of a source, in the shell that ran it."""
 
     path: Path
     shell: Any

@@ -5,7 +5,7 @@ import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawDescriptionHelpFormatter
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
 
 import adk_nb
 from adk_nb.command_line.exits import STOPPED, UNREAD, USAGE
@@ -30,25 +30,25 @@ exit codes: 0 done · 1 the turn failed, or a score is too low · 2 something to
 """
 
 
-class _Parser(ArgumentParser):
+class Parser(ArgumentParser):
     """A parser whose errors are one line."""
 
-    def error(self, message: str) -> Any:
+    def error(self, message: str) -> NoReturn:
         """Print what is wrong, and where the help is."""
-        sys.stderr.write(f"adk-nb: {message}; see {self.prog} --help\n")
+        sys.stderr.write(f"{self.prog.split()[0]}: {message}; see {self.prog} --help\n")
         sys.exit(USAGE)
 
 
 def parser() -> ArgumentParser:
     """The grammar of the command line."""
-    root = _Parser(
+    root = Parser(
         prog="adk-nb",
         description="Run, test and serve the agents of a notebook, without Jupyter.",
         epilog=_EXAMPLES,
         formatter_class=RawDescriptionHelpFormatter,
     )
     root.add_argument("--version", action="version", version=f"adk-nb {adk_nb.__version__}")
-    commands = root.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=_Parser)
+    commands = root.add_subparsers(metavar="COMMAND", dest="command", required=True, parser_class=Parser)
     run = _command(commands, "run", "ask an agent once, and print its answer", "talk:run")
     run.add_argument("words", nargs="*", metavar="[AGENT] TEXT", help="the text in quotes; - or none: what is piped in")
     _add_talk_options(run)
