@@ -1,4 +1,4 @@
-"""What those who operate a server need: probes that need no token, and logs that a program reads."""
+"""For those who operate a server: probes that need no token, and logs that a program reads."""
 
 import asyncio
 import json

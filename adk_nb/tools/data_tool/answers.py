@@ -1,4 +1,4 @@
-"""What a model gets of a result: columns, types, the count and the first rows, in at most 4,000 characters."""
+"""The part of a result that a model gets: columns, types, the count and the first rows, in at most 4,000 characters."""
 
 import datetime as dt
 import json
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from adk_nb.errors import closest
 from adk_nb.redaction import REDACTED, redacted, remember_environment
-from adk_nb.tools.data_tool.frames import once
+from adk_nb.tools.data_tool.frames import unique_names
 
 MAX_CHARS = 4_000
 """Characters of JSON that a model gets of one answer."""
@@ -30,7 +30,7 @@ def rows_answer(columns: Sequence[Sequence[str]], rows: Sequence[Sequence[Any]],
     width, height = len(columns), len(cells)
 
     def answer() -> dict[str, Any]:
-        fields = dict(zip(once(names[:width]), kinds[:width], strict=True))
+        fields = dict(zip(unique_names(names[:width]), kinds[:width], strict=True))
         left_out = {"columns_left_out": len(columns) - width} if width < len(columns) else {}
         return {"columns": fields, **left_out, **facts, "rows": [row[:width] for row in cells[:height]]}
 

@@ -206,7 +206,7 @@ def _read_error(error: duckdb.Error) -> ReadError:
 
 
 def _first_lines(error: Exception) -> str:
-    """What the engine says, without the query and its list of hints."""
+    """The engine's words, without the query and its list of hints."""
     text = str(error)
     for end in ("\n\nLINE ", "Possible solutions", ' Use "SET '):
         text = text.partition(end)[0]

@@ -134,14 +134,14 @@ def _arrow_table(frame: Any, label: str) -> Any:
     arrow = require("pyarrow", package="adk-nb[data]")
     library = library_of(frame)
     if library == "pyarrow":
-        return frame.rename_columns(once(frame.column_names))
+        return frame.rename_columns(unique_names(frame.column_names))
     if library == "polars":
         columns = [_arrow_series(series) for series in frame]
-        return arrow.Table.from_arrays(columns, names=once(frame.columns))
+        return arrow.Table.from_arrays(columns, names=unique_names(frame.columns))
     index = frame.index
     if not (index.nlevels == 1 and index.name is None and type(index).__name__ == "RangeIndex"):
         frame = frame.reset_index(allow_duplicates=True)
-    names = once(frame.columns)
+    names = unique_names(frame.columns)
     if not names:
         raise InputError(f"{label} has no columns; give it some, or name another frame")
     renamed = frame.set_axis(names, axis=1)
@@ -196,7 +196,7 @@ def _safely(values: Any) -> Iterator[Any]:
         yield "" if hasattr(value, "__len__") else value
 
 
-def once(names: Iterable[Any]) -> list[str]:
+def unique_names(names: Iterable[Any]) -> list[str]:
     """The names of columns as texts, each once: a second `price` is `price_2`. SQL ignores case."""
     found: dict[str, str] = {}
     for name in map(str, names):

@@ -1,4 +1,4 @@
-"""What a reader says when it cannot answer: a sentence, and what it is about."""
+"""The error of a reader that cannot answer: a sentence, and what it is about."""
 
 from typing import Literal
 

@@ -30,7 +30,7 @@ _SLACK = 192 * 1024 * 1024
 
 
 class Reader(Protocol):
-    """What reads one kind of data."""
+    """Reads one kind of data."""
 
     opens_files: bool
     """True: it has to open files or connections while it answers."""

@@ -49,7 +49,7 @@ Keep = Callable[[Any], str]
 
 
 class _ReadingToolset(BaseToolset):
-    """What the toolsets of frames and of databases have in common."""
+    """The common part of the toolsets of frames and of databases."""
 
     dialect = ""
     """The SQL that it takes, as a model knows it."""
@@ -183,7 +183,7 @@ class _ReadingToolset(BaseToolset):
             rows = [list(row) for row in zip(*(column.to_pylist() for column in head.columns), strict=True)]
             return header, rows, frames.frame_of_arrow(table, self._library())
         values: list[list[Any]] = json.loads(payload)
-        names = frames.once(name for name, _ in header["columns"])
+        names = frames.unique_names(name for name, _ in header["columns"])
         frame = frames.frame_of_columns(names, _with_times(values, header["columns"]), self._library())
         return header, values[: answers.MAX_ROWS], frame
 
@@ -441,7 +441,7 @@ def _checked_source(name: str, source: Any) -> Any:
 
 
 def _state_of(path: Any) -> tuple[Any, ...]:
-    """What changes when a file is written."""
+    """Facts of a file that change when it is written."""
     state = path.stat() if isinstance(path, Path) else None
     return (str(path), state.st_mtime_ns, state.st_size, state.st_ino) if state else ()
 
@@ -450,7 +450,7 @@ def _arrow_table(payload: bytes) -> Any:
     """An Arrow table of a reader's bytes, with numbers that frames can calculate with."""
     arrow = require("pyarrow", package=_EXTRA)
     table = arrow.ipc.open_stream(payload).read_all()
-    table = table.rename_columns(frames.once(table.column_names))
+    table = table.rename_columns(frames.unique_names(table.column_names))
     for at, field in enumerate(table.schema):
         if not arrow.types.is_decimal(field.type):
             continue

@@ -90,7 +90,7 @@ def run_code(code: str, why: str) -> dict[str, Any]:
         code: The code.
         why: What it is for, in one sentence, for the user who allows it.
     """
-    raise NotImplementedError
+    raise NotImplementedError  # its signature is what a model is told; RunCodeTool.run_async does the work
 
 
 def _request(args: dict[str, Any]) -> ToolConfirmation:

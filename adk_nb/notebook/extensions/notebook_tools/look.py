@@ -215,7 +215,7 @@ def _extremes(numbers: Any) -> tuple[Any, Any]:
 
 
 def _not_a_number(numbers: Any) -> int:
-    """How many are NaN, counted in slices, so that no copy is made."""
+    """The number of NaNs, counted in slices, so that no copy is made."""
     if numbers.dtype.kind != "f":
         return 0
     numpy, flat, step = sys.modules["numpy"], numbers.reshape(-1) if numbers.flags.c_contiguous else numbers, 1 << 16

@@ -37,7 +37,7 @@ class _Known:
 
 @dataclass
 class _Session:
-    """What the agent of one session knows."""
+    """The cells that the agent of one session knows."""
 
     cells: dict[int, _Known] = field(default_factory=dict[int, _Known])
     """By the number that it was told."""
